@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SHA-256's compression function (FIPS 180-4, 6.2.2) with the CPU's SHA instructions.
+// SHA-256 by libmd. sha256_word() uses the SHA instructions of the CPU instead, if it has them.
 
 #include "base/hash.h"
 
@@ -12,27 +12,16 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace stab {
-
-// Whether this CPU has the instructions.
-bool has_sha256_instructions();
-
-// Compresses `count` blocks of 64 bytes into the state. Requires has_sha256_instructions().
-void compress_with_instructions(std::array<std::uint32_t, 8>& state, const std::uint8_t* blocks,
-                                std::size_t count);
-
-}  // namespace stab
-
 #ifdef __x86_64__
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 namespace stab {
-
-#ifdef __x86_64__
-
 namespace {
+
+// The compression function (FIPS 180-4, 6.2.2) with the CPU's SHA instructions.
+#ifdef __x86_64__
 
 #define STAB_SHA __attribute__((target("sha,sse4.1")))
 
@@ -97,8 +86,7 @@ STAB_SHA void compress_block(Halves& halves, const std::uint8_t* block) {
   halves.cdgh = _mm_add_epi32(halves.cdgh, before.cdgh);
 }
 
-}  // namespace
-
+// Whether this CPU has the instructions.
 bool has_sha256_instructions() {
   static const bool has = __builtin_cpu_supports("sse4.1") != 0 && [] {
     unsigned a = 0;
@@ -110,6 +98,7 @@ bool has_sha256_instructions() {
   return has;
 }
 
+// Compresses `count` blocks of 64 bytes into the state. Requires has_sha256_instructions().
 STAB_SHA void compress_with_instructions(std::array<std::uint32_t, 8>& state,
                                          const std::uint8_t* blocks, std::size_t count) {
   Halves halves = split(state);
@@ -128,8 +117,6 @@ void compress_with_instructions(std::array<std::uint32_t, 8>&, const std::uint8_
 }
 
 #endif
-
-namespace {
 
 // The digest's first eight bytes; FIPS 180-4 defines the initial state (5.3.3) and the padding
 // (5.1.1).

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The standard streams of a process.
+// Opens the standard streams of a process, and marks the files that stabctl writes, so that a build
+// in the same folder does not count them as its sources. The mark is an extended attribute.
 #pragma once
 
 #include <string>
@@ -11,10 +12,7 @@ namespace stab {
 // it.
 void open_closed_streams();
 
-// Marks the files that stabctl writes with an extended attribute, so that a build in the same
-// folder does not count them as its sources.
-
-// Does nothing if the file system has no extended attributes.
+// Marks a file that stabctl writes. Does nothing if the file system has no extended attributes.
 void mark_as_output(const std::string& path);
 
 // Marks the files that stdout and stderr of this process are redirected to, if they are still

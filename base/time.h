@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The time of day in the form in which it is stored. Durations come from a monotonic clock instead.
+// Reads clocks: the time of day in the form in which it is stored, and the time since the machine
+// was started. Reads and writes durations in the form that people use.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@
 
 namespace stab {
 
-// Nanoseconds since 1970, UTC.
+// Nanoseconds since 1970, UTC. Durations come from a monotonic clock instead.
 inline std::int64_t wall_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -42,13 +43,11 @@ inline Clocks clocks() {
           .boot = boot.substr(0, boot.find('\n'))};
 }
 
-// Durations as people write and read them.
-
-// "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign and no spaces. Returns nullopt
-// for any other text.
+// Reads "500ms", "1.5s", "10min" or "10m", "2h", "250us", "80ns"; no sign and no spaces. Returns
+// nullopt for any other text.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-// Three significant digits and a unit: "1.23 s", "45.6 ms", "2 min 5 s", "3 h 20 min".
+// Writes three significant digits and a unit: "1.23 s", "45.6 ms", "2 min 5 s", "3 h 20 min".
 std::string format_duration(std::chrono::nanoseconds duration);
 
 }  // namespace stab

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Reads facts about a table from the table itself: which rows of our own export are measurements,
-// and which design is behind the table.
 
 #include "client/analyze.h"
 
@@ -37,6 +35,10 @@
 #include "stats/verdicts/decide.h"
 
 namespace stab::client {
+namespace {
+
+// The functions that are declared here read facts about a table from the table itself: which rows
+// of our own export are measurements, and which design is behind the table.
 
 // The output of 'stabctl export --format csv' has a row for each attempt at a trial; not every
 // attempt is a measurement. Recognizes an export by the names of its columns.
@@ -51,9 +53,6 @@ void ask_for_own_data(stats::CsvColumns& columns);
 std::string own_rows_left_out(const stats::CsvColumns& columns,
                               std::span<const std::size_t> left_out);
 
-// The design is derived from the table's combinations of levels, and from the seeds that its cells
-// share.
-
 // If the table has a regular fraction of the cells of treatments with two levels each, records
 // which effects cannot be distinguished. Uses `generators` if there are any, or else finds them in
 // the table.
@@ -63,8 +62,6 @@ Result<void> set_fraction(const std::vector<std::string>& generators, const stat
 // ("crossed": seeds are then blocks). "auto" means nested, but is an error if cells share a seed,
 // because the table does not say which of the two is meant.
 Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data, stats::Spec& spec);
-
-namespace {
 
 // Fails if a column has more than one role.
 Result<void> check_roles(const AnalyzeOptions& options) {
@@ -525,8 +522,6 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-}  // namespace
-
 bool is_own_export(std::string_view text) {
   const auto header = stats::csv_header(text);
   if (!header) return false;
@@ -561,8 +556,6 @@ std::string own_rows_left_out(const stats::CsvColumns& columns,
   if (all == 0) return "";
   return fmt::format("Left out: {} row{} of stabd's export ({}).", all, all == 1 ? "" : "s", parts);
 }
-
-namespace {
 
 // The cells in the table; bit t of a cell is the level, 0 or 1, of treatment t. Nothing if a
 // treatment does not have two levels.
@@ -614,8 +607,6 @@ std::vector<plan::Generator> found_generators(const std::set<std::uint32_t>& cel
   }
   return generators;
 }
-
-}  // namespace
 
 Result<void> set_fraction(const std::vector<std::string>& generators, const stats::Dataset& data,
                           stats::Spec& spec, std::vector<std::string>& notes) {
@@ -708,4 +699,5 @@ Result<void> set_seeds(const std::string& seeds_are, const stats::Dataset& data,
   return {};
 }
 
+}  // namespace
 }  // namespace stab::client

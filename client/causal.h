@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // 'stabctl causal': finds the line that is worth making faster, from existing profiles or by
-// running a program.
+// running a program. 'stabctl causal verify': compares the gain that a causal profile predicted
+// with the gain of the actual change.
 #pragma once
 
 #include <chrono>
@@ -53,8 +54,8 @@ struct Profiled {
 // Runs the program as often as the options say.
 Result<Profiled> profile_program(const CausalOptions& options);
 
-// --load says how much more work should arrive. These functions find the time that each visit to an
-// arrival point must save its thread for that.
+// --load says how much more work should arrive. The next three functions find the time that each
+// visit to an arrival point must save its thread for that.
 
 // Reads "1.25x", or several loads as "1x,1.5x", and sorts them. A load below 1 or a repeated load
 // is an error.
@@ -67,9 +68,7 @@ std::chrono::nanoseconds mean_gap(std::span<const stab::causal::Arrivals> arriva
 // highest load that can be reached.
 Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals);
 
-// 'stabctl causal verify': compares the gain that a causal profile predicted with the gain of the
-// actual change.
-
+// The options of 'stabctl causal verify'.
 struct VerifyOptions {
   std::int64_t id = 0;          // of an experiment whose plan is causal
   std::string plan{};           // the file of a plan that measures the change in one comparison

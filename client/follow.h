@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Follows an experiment to its end, or until Ctrl-C.
+// Follows an experiment to its end, or until Ctrl-C, and shows its progress to people.
 #pragma once
 
 #include <chrono>
@@ -48,18 +48,15 @@ Result<Followed> follow(Client& client, const SignalFd& signals);
 using Follower = std::function<Result<Followed>(const std::vector<std::string>& sockets,
                                                 std::int64_t id, const SignalFd& signals)>;
 
-// Shows progress to people: redraws lines on a terminal, and prints plain lines now and then
-// elsewhere. Below the first line are the comparisons of the last look of the plan's stopping rule.
-// Their intervals are valid at every look, so watching them narrow misleads nobody.
-
-// Makes lines for a terminal under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
-// Each fits into `width` columns, not counting colour codes. There are at most `most` lines; if not
-// all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
+// The room for lines on a terminal.
 struct Room {
   std::size_t width = 80;
   std::size_t most = 20;
   bool colour = false;
 };
+// Makes lines for a terminal under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
+// Each fits into `width` columns, not counting colour codes. There are at most `most` lines; if not
+// all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
 std::vector<std::string> change_lines(const std::vector<protocol::Change>& changes,
                                       const Room& room);
 
@@ -76,6 +73,9 @@ std::string builds_words(const protocol::Progress& progress);
 // "at most 1 min 3 s"; "" if it is unknown.
 std::string left_words(const protocol::Progress& progress);
 
+// Shows progress to people: redraws lines on a terminal, and prints plain lines now and then
+// elsewhere. Below the first line are the comparisons of the last look of the plan's stopping rule.
+// Their intervals are valid at every look, so watching them narrow misleads nobody.
 class ProgressDisplay {
  public:
   // Draws on stderr, so that stdout has only the report.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reads the measurements of other tools.
+// Reads the measurements of other tools, makes one dataset of their files, and decides which of the
+// measurements are compared.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,8 +49,6 @@ Result<Format> format_named(std::string_view name);
 Result<Measured> read_hyperfine(std::string_view text, const std::string& response);
 Result<Measured> read_google_benchmark(std::string_view text, const std::string& response);
 
-// Makes one dataset of other tools' files, and decides which of their measurements are compared.
-
 // The treatment whose levels are the files.
 struct FileFactor {
   std::string name{};
@@ -72,12 +72,12 @@ struct Table {
   std::size_t failed = 0;  // failed runs or benchmarks
 };
 
-// The columns are the file factor if there are several files, "command" or "benchmark", and
-// hyperfine's parameters. If no factors are wanted, several files are the levels: each command or
-// benchmark that all of them have is compared, or the only one of each file. The treatments of a
-// single file are its parameters if they distinguish all commands; otherwise its commands or
-// benchmarks are the levels. Fails if nothing is left to compare, or if the wanted columns do not
-// distinguish all commands.
+// Makes one dataset of the files. The columns are the file factor if there are several files,
+// "command" or "benchmark", and hyperfine's parameters. If no factors are wanted, several files are
+// the levels: each command or benchmark that all of them have is compared, or the only one of each
+// file. The treatments of a single file are its parameters if they distinguish all commands;
+// otherwise its commands or benchmarks are the levels. Fails if nothing is left to compare, or if
+// the wanted columns do not distinguish all commands.
 Result<Table> table_of(std::vector<Measured> files, const FileFactor& factor, const Wanted& wanted);
 
 // Joins the datasets of CSV files, one for each level of the factor, and sorts the levels of their

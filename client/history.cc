@@ -123,8 +123,9 @@ bool is_found(const std::vector<double>& numbers, std::size_t from, std::size_t 
                              [&](const auto& each) { return each.at > from && each.at < to; });
 }
 
-// Whether the change between the parts [from, at) and [at, to) is still found if missing trials make
-// the parts as alike as possible, or without the points that lack a bound if there are only a few.
+// Whether the change between the parts [from, at) and [at, to) is still found if missing trials
+// make the parts as alike as possible, or without the points that lack a bound if there are only a
+// few.
 bool stands(const Series& series, const std::vector<double>& numbers, std::size_t from,
             const Change& change, std::size_t to, const stats::ChangePointOptions& options) {
   if (std::all_of(series.points.begin() + static_cast<std::ptrdiff_t>(from),

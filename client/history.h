@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The history of one benchmark over several experiments: series in the order of time, with their
-// change points. Each number of a series is an experiment's mean of a cell, because a permutation
-// may exchange experiments, but not trials, as long as nothing changes
-// (doc/decisions/0023-history.md).
+// 'stabctl history': the history of one benchmark over several experiments, and how it is shown. A
+// history has series in the order of time, with their change points. Each number of a series is an
+// experiment's mean of a cell, because a permutation may exchange experiments, but not trials, as
+// long as nothing changes (doc/decisions/0023-history.md).
 #pragma once
 
 #include <cstddef>
@@ -144,9 +144,6 @@ std::string as_page(const History& history);
 
 namespace stab::client {
 
-// 'stabctl history': shows one benchmark over the experiments of a daemon or a folder. It requests
-// their reports as any client may, so it shows only experiments that the caller has access to.
-
 struct HistoryOptions {
   std::string benchmark;
   std::string experiment;  // only experiments with this name; "": all
@@ -156,6 +153,8 @@ struct HistoryOptions {
   std::uint64_t seed = 1;
 };
 
+// Shows one benchmark over the experiments of a daemon or a folder. Requests their reports as any
+// client may, so it shows only experiments that the caller has access to.
 Result<int> show_history(const Common& common, const HistoryOptions& options);
 
 }  // namespace stab::client

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <boost/describe.hpp>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
 #include <ctime>
@@ -19,6 +20,8 @@
 #include <ranges>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -177,9 +180,6 @@ BOOST_DESCRIBE_STRUCT(LeftRun, (),
                       (folder, id, name, state, reason, trials, done, submitted_ns, ended_ns,
                        running, goes_on, verb, problem))
 
-// The runs in the folders below `runs`, oldest first. Empty if `runs` does not exist.
-Result<std::vector<LeftRun>> left_runs(const std::string& runs);
-
 // Looks for the process that the database's lock file names. It does not try the lock, because a
 // daemon that starts at this moment would then find the lock taken.
 bool is_in_use(const std::string& folder) {
@@ -241,8 +241,7 @@ void add_runs_in(const std::string& folder, std::vector<LeftRun>& runs) {
     runs.push_back({.folder = folder, .problem = "it holds no experiment"});
 }
 
-}  // namespace
-
+// The runs in the folders below `runs`, oldest first. Empty if `runs` does not exist.
 Result<std::vector<LeftRun>> left_runs(const std::string& runs) {
   std::error_code error;
   std::vector<LeftRun> found;
@@ -258,8 +257,6 @@ Result<std::vector<LeftRun>> left_runs(const std::string& runs) {
   });
   return found;
 }
-
-namespace {
 
 // If the daemon was killed, the row still says `running`.
 std::string state_of(const LeftRun& run) {
@@ -305,9 +302,9 @@ std::vector<std::string> completed_folders(const std::string& beginning) {
   return lines;
 }
 
-namespace {
+// Answers requests from the database in such a folder.
 
-namespace fs = std::filesystem;
+namespace {
 
 // Includes damaged rows: a user who asks for one learns what is wrong with it.
 Result<std::vector<store::Id>> ids_in(const Stored& stored) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The folder in which `stabctl run` keeps its database, and where the same command finds it again.
+// The folders in which `stabctl run` keeps its databases: where the same command finds its folder
+// again, and how such a database answers requests without a daemon.
 #pragma once
 
 #include <memory>
@@ -51,9 +52,8 @@ std::vector<std::string> interrupted_runs();
 // Records that the run in the folder has ended, so that the same command begins a new one.
 void mark_ended(const RunFolder& folder);
 
-// Answers requests from a database that `stabctl run` left, without a daemon. Another process may
-// be writing the database meanwhile; these functions never change it.
-
+// A database that `stabctl run` left. Another process may be writing it meanwhile; the functions
+// below never change it.
 struct Stored {
   std::string path;  // absolute
   std::unique_ptr<store::Reader> reader;
@@ -78,8 +78,8 @@ struct Analysed {
 Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
                                 const results::Asked& asked = {});
 
-// Answers as the daemon of that folder would. An id of 0, or an empty list of ids, stands for the
-// only experiment in the folder.
+// Answer requests as the daemon of that folder would. An id of 0, or an empty list of ids, stands
+// for the only experiment in the folder.
 Result<protocol::ReportReply> answer_stored(const std::string& folder,
                                             const protocol::ReportRequest& request);
 Result<protocol::ReportReply> answer_stored(const std::string& folder,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a file's text, without a copy of it if the file is regular.
+// The text that stabctl reads and writes: files and pipes as input, and output to a file, stdout or
+// a terminal, which must not obey control characters in the text.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace stab::client {
 
-// Owns a mapping of a regular file, or the text that was read from a pipe.
+// Reads a file's text, without a copy of it if the file is regular: owns a mapping of a regular
+// file, or the text that was read from a pipe.
 class Input {
  public:
   // "-" is stdin.
@@ -34,8 +36,6 @@ class Input {
   std::size_t size_ = 0;
   std::string copy_;
 };
-
-// Writes text to a file, stdout, or a terminal, which must not obey control characters in the text.
 
 // False if the user has refused colours with NO_COLOR.
 bool colours_are_allowed();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs of stabctl, one function each. They print to stdout and return the process's exit code.
+// The verbs of stabctl, one function each, and their options. The functions print to stdout and
+// return the process's exit code. Verbs that need more have headers of their own.
 #pragma once
 
 #include <cstdint>
@@ -107,8 +108,8 @@ std::vector<std::string> completed_folders(const std::string& beginning);
 // the same call continues it.
 Result<int> run(const RunOptions& options);
 
-// Verbs about the database. Most of them work on the whole file, and need a user who may read it:
-// root or stabd's own user.
+// The verbs about the database. Most of them work on the whole file, and need a user who may read
+// it: root or stabd's own user.
 
 // A folder means the stabd.db in it.
 std::string database_named(const std::string& path);
@@ -148,7 +149,7 @@ Result<int> sql(const Common& common, const SqlOptions& options);
 // and nodes of a cluster.
 Result<int> machines(const Common& common);
 
-// The verbs of stabctl that look at or change the machine it runs on. They need no daemon.
+// The verbs that look at or change the machine on which stabctl runs. They need no daemon.
 
 struct MachineOptions {
   std::vector<std::string> knobs;  // empty means the standard knobs
@@ -169,8 +170,8 @@ struct CounterOptions {
 Result<int> counters(const CounterOptions& options);
 
 struct CompilerOptions {
-  std::optional<std::string>
-      added{};  // a clang to add the pass to; nothing means to list the compilers that have it
+  // A clang to add the pass to; nothing means to list the compilers that have it.
+  std::optional<std::string> added{};
   bool json = false;
 };
 // Runs szc, which knows the compilers.
@@ -181,9 +182,6 @@ Result<int> quiesce_status(const MachineOptions& options);
 Result<int> quiesce_apply(const MachineOptions& options);
 Result<int> quiesce_restore(const MachineOptions& options);
 
-// Runs a stored trial again in the foreground, in the same way as before, for debuggers and
-// profilers.
-
 struct ReplayOptions {
   std::int64_t id = 0;
   std::uint32_t position = 0;
@@ -192,8 +190,9 @@ struct ReplayOptions {
   std::vector<std::string> before{};       // words before the command: {"perf", "stat"}
 };
 
-// Replaces this process with the trial's program, with the trial's stdin, variables, seed and
-// address space. Returns only if that fails or if it only prints.
+// Runs a stored trial again in the foreground, in the same way as before, for debuggers and
+// profilers. Replaces this process with the trial's program, with the trial's stdin, variables,
+// seed and address space. Returns only if that fails or if it only prints.
 Result<int> replay(const Common& common, const ReplayOptions& options);
 
 }  // namespace stab::client

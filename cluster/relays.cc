@@ -322,9 +322,7 @@ int serve_head(const std::string& start) {
 
 namespace {
 
-using protocol::Loss;
 using protocol::LostReply;
-using std::chrono::milliseconds;
 
 constexpr milliseconds worker_grace{10'000};
 constexpr milliseconds killing{10'000};

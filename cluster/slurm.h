@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Starts the cluster's own programs.
+// Slurm's programs and what they say. The first part starts them. The rest describes a step on a
+// node as values: how it is started, and what the cluster says of its job.
 #pragma once
 
 #include <sys/types.h>
@@ -52,9 +53,6 @@ class Process {
 // Runs a program that prints little. The error says why there is no output: it did not start, did
 // not end in time, or did not succeed.
 Result<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds time);
-
-// A step on a node of a Slurm cluster, as values: how it is started, and what the cluster says of
-// its job.
 
 // Everything that the process on the daemon's machine needs to know (relays.h). It is passed as
 // JSON.

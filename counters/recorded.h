@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One number that was recorded for a trial, or the reason why it is missing. A missing reading is
-// never a zero.
+// The values that were recorded for a trial: readings, samples, and its profile.
 #pragma once
 
 #include <cmath>
@@ -28,6 +27,8 @@ inline constexpr double least_coverage = 0.5;
 // An integer stays exact to 64 bits.
 using Number = std::variant<std::int64_t, double>;
 
+// One number that was recorded for a trial, or the reason why it is missing. A missing reading is
+// never a zero.
 struct Reading {
   std::string name{};  // "page-faults-minor"
   std::string unit{};  // "ns", or "" for counts
@@ -48,8 +49,8 @@ inline Reading absent(std::string name, std::string unit, std::string reason) {
   return {.name = std::move(name), .unit = std::move(unit), .reason = std::move(reason)};
 }
 
-// The CPU time of the command that ran beside a trial, and the response that divides the trial's CPU
-// time by it.
+// The CPU time of the command that ran beside a trial, and the response that divides the trial's
+// CPU time by it.
 inline constexpr std::string_view beside_cpu = "beside-cpu-ns";
 inline constexpr std::string_view relative_cpu = "relative_cpu";
 
@@ -91,7 +92,6 @@ constexpr std::optional<Status> reading_status(std::string_view text) {
 
 // Several numbers of the same kind that one trial measured, for example one per repetition or
 // iteration.
-
 struct Samples {
   std::string measure{};  // the plan's name for it
   std::string subject{};  // the program's name for what it measured; "" for the program itself
@@ -113,8 +113,6 @@ inline std::size_t bytes_of(const Samples& samples) {
 // The limit for the sum of bytes_of() over all samples of a trial.
 inline constexpr std::size_t most_sample_bytes = std::size_t{256} << 10;
 
-// A trial's profile: the functions in which samples found it.
-
 // The function of code without a known symbol, inside or outside of an object.
 inline constexpr const char* unknown_function = "[unknown]";
 inline constexpr const char* kernel_function = "[kernel]";  // the whole kernel
@@ -129,6 +127,7 @@ struct ProfiledFunction {
   bool operator==(const ProfiledFunction&) const = default;
 };
 
+// A trial's profile: the functions in which samples found it.
 struct Profile {
   std::string event{};                        // "" if no profile was requested
   std::string unit{};                         // "ns" for clocks, else ""
@@ -141,8 +140,7 @@ struct Profile {
   bool operator==(const Profile&) const = default;
 };
 
-// Upper bounds for the size of the text of a function or of a profile
-// (store/rows/lists.h).
+// Upper bounds for the size of the text of a function or of a profile (store/rows/lists.h).
 inline std::size_t bytes_of(const ProfiledFunction& function) {
   return 48 + 6 * (function.name.size() + function.object.size());
 }

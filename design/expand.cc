@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "design/expand.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Expands a plan into the ordered list of its trials. Pure: the same plan gives the same list on
-// every machine and in every version (a golden test checks it).
+// Expands a plan into the ordered list of its trials, and says which block counts which events.
+// Pure: the same plan gives the same list on every machine and in every version (a golden test
+// checks it).
 //
 // Order: randomized blocks. A block runs each (benchmark, cell, nested seed) once, in an order
 // drawn from the plan's seed and the block's number. Warm-up blocks come first. A benchmark with

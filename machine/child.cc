@@ -119,9 +119,6 @@ std::string passed_limit(const Limits& limits, const Use& use) {
   return "";
 }
 
-// Watches a running program until it ends by itself, is stopped, or exceeds its timeout or one of
-// its limits.
-
 // Collects the text of one stream.
 struct Stream {
   Fd fd;
@@ -134,10 +131,12 @@ struct Stream {
   void throw_away();
 };
 
+// Watches a running program until it ends by itself, is stopped, or exceeds its timeout or one of
+// its limits.
 class Supervisor {
  public:
   // `starter` may still be ending while the program runs; it does not count as part of the program.
-  // `shared_before` is `before` in child.h.
+  // `shared_before` is the parameter `before` of use_of_descendants().
   Supervisor(const Launch& launch, int pidfd, pid_t starter, std::uint64_t shared_before,
              Stream& out, Stream& err, Stream* beside)
       : launch_(launch),
@@ -264,8 +263,6 @@ End Supervisor::wait(nanoseconds started, nanoseconds& ended) {
 }
 
 namespace {
-
-using std::chrono::nanoseconds;
 
 // Ordinary output fits, so that the program never waits for us.
 constexpr int pipe_bytes = 1 << 20;

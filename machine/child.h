@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Limits of what a program and its descendants may use together. They don't change where the
-// program's memory is and don't count what its user runs elsewhere, as RLIMIT_AS and RLIMIT_NPROC
-// would: we check the descendants from outside, every `look_interval`, and only if there is a
-// limit.
+// Runs one program to its end and says what happened: the measuring part of a trial.
+//
+// None of our code runs while the program computes: we wait for its end, its output, the timeout or
+// a request to stop. Wall time is measured with the monotonic clock, from right before exec, in the
+// child, to the moment when its end is seen. If the program has limits, we also look at its
+// processes from time to time.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +24,10 @@ namespace stab::machine {
 
 inline constexpr std::chrono::milliseconds look_interval{20};
 
-// 0 means no limit.
+// Limits of what a program and its descendants may use together. They don't change where the
+// program's memory is and don't count what its user runs elsewhere, as RLIMIT_AS and RLIMIT_NPROC
+// would: we check the descendants from outside, every `look_interval`, and only if there is a
+// limit. 0 means no limit.
 struct Limits {
   // Bytes: the sum of each process's own memory, plus the shared memory. That is what their group
   // shares (trial_group.h), or what the process with most of it shares if that is more.
@@ -53,12 +58,6 @@ std::uint64_t shared_since(std::uint64_t before);
 
 // "used more memory than its limit of 1000000 bytes", or "".
 std::string passed_limit(const Limits& limits, const Use& use);
-
-// Runs one program to its end and says what happened: the measuring part of a trial.
-//
-// None of our code runs while the program computes: we wait for its end, its output, the timeout or
-// a request to stop. Wall time is measured with the monotonic clock, from right before exec, in the
-// child, to the moment when its end is seen.
 
 // The stack limit of programs. It determines where their mappings start.
 inline constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;

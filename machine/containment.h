@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Memory that processes share by name and that outlives them: files in /dev/shm, System V objects
-// and message queues.
+// Starts a worker in such a way that none of its descendants can outlive it.
 //
-// Each namespace that start_contained() creates (containment.h) has its own shared memory, if the
-// kernel allows it. The namespace's first process empties it after each trial, when all processes
-// of the trial have ended.
+// The worker is the first process of its own pid namespace, with its own /proc. When it ends, for
+// whatever reason, the kernel ends all other processes in the namespace before it reports the end.
+// The worker gets SIGKILL when its parent dies. If the kernel allows it, the worker also has its
+// own shared memory. If namespaces are not allowed, the worker is an ordinary child that adopts
+// orphans, and processes.h can find the processes that are left.
+//
+// The worker inherits none of our streams, no descriptor except for the one that is passed to it,
+// and no keys: it has its own session keyring.
+//
+// Shared memory is memory that processes share by name and that outlives them: files in /dev/shm,
+// System V objects and message queues. Each namespace that start_contained() creates has its own,
+// if the kernel allows it. The namespace's first process empties it after each trial, when all
+// processes of the trial have ended.
 #pragma once
 
 #include <sys/types.h>
@@ -29,17 +38,6 @@ bool has_own_shared_memory();
 // Removes everything from our own shared memory; returns an error if something remains. Does
 // nothing if the memory is shared with the machine.
 Result<void> empty_own_shared_memory();
-
-// Starts a worker in such a way that none of its descendants can outlive it.
-//
-// The worker is the first process of its own pid namespace, with its own /proc. When it ends, for
-// whatever reason, the kernel ends all other processes in the namespace before it reports the end.
-// The worker gets SIGKILL when its parent dies. If the kernel allows it, the worker also has its
-// own shared memory (see above). If namespaces are not allowed, the worker is an ordinary
-// child that adopts orphans, and processes.h can find the processes that are left.
-//
-// The worker inherits none of our streams, no descriptor except for the one that is passed to it,
-// and no keys: it has its own session keyring.
 
 // Tries whether this process may create a pid namespace with its own /proc.
 Containment best_containment();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Makes readings of how quiet the machine was during a trial, from the kernel's files right before
-// the trial's start and right after its end. The trial's own time does not include this.
+// the trial's start and right after its end. The trial's own time does not include this. Also tells
+// whether the machine is quiet enough for trials to begin.
 //
 // If a source is missing, has an unknown format or went backwards, its reading is absent, with the
 // reason in plain words, and never 0. The files stay open between trials.
@@ -80,10 +81,6 @@ class Observer {
   std::unique_ptr<Look> look_;
 };
 
-// Tells whether a machine on which none of our programs run is quiet enough for trials to begin.
-//
-// A source that is missing or has an unknown format is ignored, and missing() names it.
-
 // CPU time is counted in ticks of 10 ms, so a shorter look would be too coarse.
 inline constexpr std::chrono::milliseconds shortest_look{400};
 
@@ -96,6 +93,8 @@ struct CalmBounds {
   std::optional<double> frequency_khz{};  // lower bound for each of the trial's CPUs
 };
 
+// Tells whether a machine on which none of our programs run is quiet enough for trials to begin. A
+// source that is missing or has an unknown format is ignored, and missing() names it.
 class Calm {
  public:
   // `trial` are the CPUs of the trials. `root` is a prefix for /proc and /sys, for tests.

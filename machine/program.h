@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the file that a command's first word names, and says what that file can't do.
+// Finds the file that a command's first word names, says what that file can't do, and builds the
+// environment that a trial's program gets.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +34,10 @@ std::string why_no_library(const std::string& program);
 // Whether szc linked the program with its runtime.
 bool has_szc_note(const std::string& program);
 
-// Builds a trial's environment from scratch. Its size influences the layout because it moves the
+// A trial's environment is built from scratch. Its size influences the layout because it moves the
 // stack. So the size is always a whole number of pages plus the bytes that a plan asks for. A
 // treatment that changes a variable does not change the size, unless the sum of all variables
 // crosses a page.
-
 inline constexpr std::size_t environment_unit = 4096;
 // The variable that pads the environment. Programs see it, but it has no meaning.
 inline constexpr const char* padding_variable = "STABD_PADDING";

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Chooses the CPUs for trials from the machine's topology.
 
 #include "machine/topology.h"
 

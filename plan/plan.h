@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The value types of a plan. A Plan that the reader returned is valid: every bound is kept, every
-// name resolves. See doc/glossary.md for plan, benchmark, factor, level, cell, block, trial. The
-// defaults are in plan/reading/key_list.h, and the zeros here are not defaults.
+// The value types of a plan, the quantities that its rules of exclusion can use, and words for what
+// it sets. A Plan that the reader returned is valid: every bound is kept, every name resolves. See
+// doc/glossary.md for plan, benchmark, factor, level, cell, block, trial. The defaults are in
+// plan/reading/key_list.h, and the zeros here are not defaults.
 #pragma once
 
 #include <chrono>
@@ -316,7 +317,8 @@ struct OtherResponse {
 };
 
 struct Analysis {
-  // wall, user, system, cpu, relative_cpu, max_rss, main_to_exit, region, a counter or one of the plan's measures
+  // wall, user, system, cpu, relative_cpu, max_rss, main_to_exit, region, a counter or one of the
+  // plan's measures
   std::string response;
   std::vector<OtherResponse> others;  // in addition to the response, which decides
   bool log_scale = false;
@@ -414,11 +416,6 @@ inline constexpr const char* machine_column = "node";
 // The events that a plan counts, in all blocks or in some, each once, in the plan's order.
 std::vector<std::string> counter_names(const Plan& plan);
 
-// The quantities that a rule for excluding trials can use. No response is among them. Counts and
-// times are taken per second of wall time or as a share of it, because a slower arm counts more of
-// everything. A count that a program itself causes, and that is the same in each run (minor
-// faults), is not among them either: per second it would be the wall time again.
-
 // How a quantity is computed from its reading.
 enum class Take {
   per_second,  // of the trial's wall time
@@ -428,6 +425,7 @@ enum class Take {
   relative_change,  // the absolute difference, as a share of the one before
 };
 
+// A number that a rule for excluding trials compares with its limit.
 struct Quantity {
   std::string_view name;     // "involuntary_switches_per_s"
   std::string_view unit;     // "1/s", "C"; "": a share or a plain number
@@ -437,6 +435,10 @@ struct Quantity {
   std::string_view meaning;
 };
 
+// The quantities that a rule for excluding trials can use. No response is among them. Counts and
+// times are taken per second of wall time or as a share of it, because a slower arm counts more of
+// everything. A count that a program itself causes, and that is the same in each run (minor
+// faults), is not among them either: per second it would be the wall time again.
 std::span<const Quantity> quantities();
 // Returns a null pointer if there is no such quantity.
 const Quantity* find_quantity(std::string_view name);
@@ -451,12 +453,11 @@ const Exclusion* rule_on(const Plan& plan, std::span<const std::string> names);
 std::string_view to_string(Bound bound);  // ">"
 bool catches(const Exclusion& rule, double value);
 
-// Describes what a plan sets, in words for reports.
-
-// A line with the variables that are used and not empty, if there are any: "CC = clang-19". A line
-// about random stack frames, if they are the default. A line for each treatment that is not a
-// built-in factor: "opt: O1 sets CFLAGS = -O1; O2 sets CFLAGS = -O2". Long texts and long lists
-// are cut, and say so. Levels leave out our own variables, STABD_...
+// Describes what a plan sets, in words for reports: a line with the variables that are used and not
+// empty, if there are any: "CC = clang-19". A line about random stack frames, if they are the
+// default. A line for each treatment that is not a built-in factor: "opt: O1 sets CFLAGS = -O1; O2
+// sets CFLAGS = -O2". Long texts and long lists are cut, and say so. Levels leave out our own
+// variables, STABD_...
 std::vector<std::string> settings_of(const Plan& plan);
 
 // The treatments that the experiment's question names, the most plainly named first: by the

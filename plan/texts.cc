@@ -3,10 +3,7 @@
 #include "plan/texts.h"
 
 #include <algorithm>
-#include <set>
-#include <string>
-
-#include "plan/plan.h"
+#include <variant>
 
 namespace stab::plan {
 namespace {
@@ -117,19 +114,14 @@ bool is_sha256(std::string_view text) {
 
 namespace {
 
-bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // Returns the NAME if the text starts with ${NAME}, or else "". Other uses of ${ belong to the
 // shell.
 std::string_view leading_name(std::string_view text) {
   if (!text.starts_with("${")) return {};
-  const auto* const end = std::ranges::find_if_not(text.substr(2), is_name_char);
+  const auto* const end = std::ranges::find_if_not(text.substr(2), is_identifier_char);
   const std::string_view name(text.data() + 2, end);
   const bool is_closed = end != text.data() + text.size() && *end == '}';
-  return is_closed && !name.empty() && !(name[0] >= '0' && name[0] <= '9') ? name
-                                                                           : std::string_view{};
+  return is_closed && !name.empty() && !is_digit(name[0]) ? name : std::string_view{};
 }
 
 // Calls plain(text), name(NAME) and escape() for the pieces of the text from left to right.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules for the texts in a plan.
+// Says which texts a plan may have, and replaces ${NAME} in them.
 #pragma once
 
 #include <cstddef>
@@ -73,8 +73,6 @@ inline constexpr std::string_view revision_rule =
 inline constexpr std::string_view commit_rule =
     "the full name of a commit, 40 or 64 of the digits 0-9 a-f";
 inline constexpr std::string_view sha256_rule = "a SHA-256 of 64 hexadecimal digits";
-
-// ${NAME} in the texts of a plan.
 
 // Returns the text with each ${NAME} replaced, in one pass; names that are not in `variables` stay
 // as they are. $$ becomes $. Anything that is not exactly ${NAME}, such as ${NAME:-x} or $NAME,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Parses JSON text from untrusted sources into a document of bounded size.
+// Parses JSON text from untrusted sources into a document of bounded size, and converts described
+// values to JSON and back. codec.cc instantiates the templates for the messages; a source file that
+// keeps a described value of its own in a file includes this header for to_text() and from_text().
 #pragma once
 
 #include <fmt/format.h>
@@ -46,12 +48,7 @@ std::string dump(const json& value, int indent = -1);
 // Shows a value in an error message: short, and on one line.
 std::string shown(const Parsed& value);
 
-// Converts described values to JSON and back. codec.cc instantiates these templates for the
-// messages; a source file that keeps a described value of its own in a file includes this header
-// for to_text() and from_text(). read() throws a Mismatch, whose text names the field and the
-// expected value. Each described type has a table of its members, so the code that walks the tables
-// is compiled only once and not for every type.
-
+// read() throws it. Its text names the field and the expected value.
 class Mismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -80,6 +77,8 @@ struct Codec {
   bool (*lacks)(const void* value);  // whether it is an empty optional
 };
 
+// Each described type has a table of its members, so the code that walks the tables is compiled
+// only once and not for every type.
 struct Member {
   Field field;
   void* (*in)(void* object);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An experiment as clients see it, and its progress.
+// The requests of clients and the daemon's answers. doc/protocol.md describes the fields. A client
+// sends hello first. Then each request line gets one answer line; `watch` also gets progress lines.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -261,9 +262,6 @@ inline constexpr Field field<&ImportRequest::file>{.most = 4096, .may_lack = tru
 }  // namespace stab::protocol
 
 namespace stab::store {
-
-// The requests of clients and the daemon's answers. doc/protocol.md describes the fields. A client
-// sends hello first. Then each request line gets one answer line; `watch` also gets progress lines.
 
 // The parts of a calibration that are copied to another database.
 BOOST_DESCRIBE_STRUCT(Calibration, (),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The folders where a worker stores builds and the users of builds find them.
+// The daemon's requests to a worker, and the worker's replies. The worker answers each request with
+// one reply of the same kind. If anything arrives while the worker builds or runs, or if the stream
+// ends, the worker must stop. This header also names the folders where a worker stores builds and
+// the users of builds find them.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -40,11 +43,6 @@ inline constexpr Field field<&Complete::cpu_ns>{.may_lack = true};
 }  // namespace stab::protocol
 
 namespace stab::counters {
-
-// The daemon's requests to a worker, and the worker's replies. The worker answers each request with
-// one reply of the same kind. If anything arrives while the worker builds or runs, or if the stream
-// ends, the worker must stop.
-
 BOOST_DESCRIBE_STRUCT(Samples, (), (measure, subject, unit, values, reason))
 BOOST_DESCRIBE_STRUCT(ProfiledFunction, (), (name, object, samples, weight))
 BOOST_DESCRIBE_STRUCT(Profile, (), (event, unit, hz, reason, lost, functions))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "report/text.h"
 
 #include <fmt/format.h>
@@ -128,11 +127,9 @@ std::string analysis_text(std::string_view title, const Analysis& analysis,
          answer_text(analysis, options) + "\n" + body(analysis, "", {}, options);
 }
 
-namespace {
-
 // The short report, which fits on one screen.
 
-using stats::Analysis;
+namespace {
 
 // The short report's table. It has a row for each version if there is one treatment, else a row for
 // each comparison.

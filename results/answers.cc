@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "results/answers.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computes the verdicts of one experiment, or compares one experiment with an earlier one.
+// Computes and writes the answers to `report`, `compare` and `logs`. The caller has the database
+// open and has checked that the user may see the experiments.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 namespace stab::results {
 
+// The verdicts of one experiment, or the comparison of one with an earlier one.
 struct Comparison {
   std::string title{};
   stats::Analysis analysis{};
@@ -32,9 +34,6 @@ struct Comparison {
 // for exact effects.
 Result<Comparison> compare(store::Reader& store, std::span<const store::Experiment> experiments,
                            const Asked& asked = {});
-
-// Answers `report`, `compare` and `logs`. The caller has the database open and has checked that the
-// user may see the experiments.
 
 // Wraps a report's text in a reply, with the findings for the exit code.
 protocol::ReportReply reply_with(std::string text, const store::Experiment& experiment,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "results/export.h"
 
 #include <fmt/format.h>
@@ -125,7 +124,8 @@ void write_columns(store::Exported where, const store::Trial& trial, Cells& cell
   });
 }
 
-// The names of exported columns are closed to measures, and stored plans may have measures with the names of later ones.
+// The names of exported columns are closed to measures, and stored plans may have measures with the
+// names of later ones.
 bool is_exported(const store::LayoutColumn& column) {
   constexpr int last_exported = 11;
   return column.since <= last_exported;
@@ -379,10 +379,9 @@ Result<void> export_samples_json(store::Reader& store, const store::Experiment& 
   return write_json(store, experiment, table_of_samples, sink);
 }
 
-// Finds the function for each export format by the format's name in the protocol.
-
 namespace {
 
+// Finds the function of an export format by the format's name in the protocol.
 Export* find_export(std::string_view format) {
   static constexpr std::array<std::pair<std::string_view, Export*>, 6> exports{
       {{"csv", export_csv},
@@ -418,9 +417,9 @@ Result<void> write_export(store::Reader& store, const store::Experiment& experim
   return find_export(asked.format)(store, experiment, sink);
 }
 
-namespace {
+// The formats below hold only trials that are measurements.
 
-// Tells which trials of an experiment are measurements, for formats that hold nothing else.
+namespace {
 
 Result<plan::Plan> plan_of(const store::Experiment& experiment) {
   auto plan = plan::read_plan(experiment.plan);
@@ -448,8 +447,8 @@ std::map<std::string, std::string> treatments_of(const plan::Plan& plan,
 
 }  // namespace
 
-// Writes an experiment in the format of 'hyperfine --export-json': one result for each cell, with
-// the wall times of its trials in the order in which they ran.
+// The format of 'hyperfine --export-json': one result for each cell, with the wall times of its
+// trials in the order in which they ran.
 
 namespace {
 
@@ -592,8 +591,8 @@ Result<void> export_hyperfine(store::Reader& store, const store::Experiment& exp
   return sink("\n]}\n");
 }
 
-// Writes an experiment in the text format of Go's benchmarks, which benchstat reads: one line for
-// each trial, or for each benchmark that a trial measured.
+// The text format of Go's benchmarks, which benchstat reads: one line for each trial, or for each
+// benchmark that a trial measured.
 
 namespace {
 
@@ -694,7 +693,7 @@ Result<void> export_benchstat(store::Reader& store, const store::Experiment& exp
   return sunk;
 }
 
-// Writes the runs of a causal plan as one profile in coz's format, in which each run begins with
+// The runs of a causal plan as one profile in coz's format, in which each run begins with
 // `startup`.
 
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums over an experiment's trials for its report, added one trial at a time.
+// Sums over an experiment's trials for its report, added one trial at a time: counters, load,
+// output, layouts, samples, and the profiles of causal plans.
 #pragma once
 
 #include <cstddef>
@@ -114,9 +115,6 @@ class LayoutCounter {
   std::vector<double> fixed_;  // the shares of the heaps' bytes that were not shuffled
 };
 
-// Sums up the samples of the trials to tell how much of the variance is between trials, and how
-// much within them.
-
 // "sort/BM_insert", or "sort" if the samples belong to the whole program.
 std::string subject_of(const store::Trial& trial, const counters::Samples& samples);
 
@@ -124,6 +122,8 @@ std::string subject_of(const store::Trial& trial, const counters::Samples& sampl
 // of its program are left out.
 inline constexpr std::size_t most_subjects = 1000;
 
+// Sums up the samples of the trials to tell how much of the variance is between trials, and how
+// much within them.
 class SampleSums {
  public:
   // Sums up the plan's first response, on the scale on which it is compared.
@@ -145,7 +145,6 @@ class SampleSums {
 };
 
 // Makes a profile of each cell from the trials of a causal plan.
-
 class CausalCells {
  public:
   // Adds a trial that counts. The error names a trial whose profile can't be read.

@@ -281,8 +281,6 @@ struct Entry {
   std::string commit;  // "": a file, not a submodule
 };
 
-namespace fs = std::filesystem;
-
 // Reads "160000 commit HASH\tPATH" of ls-tree, or "160000 HASH 0\tPATH" of ls-files --stage.
 std::optional<Entry> entry_in(const std::string& line) {
   const auto tab = line.find('\t');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs git so that it writes nothing into other people's repositories and never uses the network.
-// Git runs none of the programs that a repository's settings name, except the filters of a
-// checkout.
+// Checks out revisions of a git repository, or copies its working tree, each into a folder of its
+// own. Runs git so that it writes nothing into other people's repositories and never uses the
+// network. Git runs none of the programs that a repository's settings name, except the filters of
+// a checkout.
 #pragma once
 
 #include <filesystem>
@@ -53,7 +54,8 @@ Result<std::string> git_line(const Repository& repository,
 // Splits git's output with -z.
 std::vector<std::string> split_at_zeros(const std::string& text);
 
-// Copies files of a working tree without touching anything outside of the copy.
+// The next functions, and TreeCopy, copy files of a working tree without touching anything outside
+// of the copy.
 
 // Whether a path is relative, never leaves its root, and has no part named .git.
 bool is_way(const std::filesystem::path& path);
@@ -90,9 +92,6 @@ class TreeCopy {
   std::filesystem::path to_;
   std::string looked_at_;  // a folder that is known to be safe in both trees
 };
-
-// Checks out revisions of a git repository, or copies its working tree, each into a folder of its
-// own.
 
 using plan::working_tree;
 

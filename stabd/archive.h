@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A private folder for files in transit, which is removed with its last user.
+// Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
+// such a file. So an archive has each column that the store has (store/rows/row.cc). An archive
+// that a client sends arrives in a Spool, and an Intake imports it.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +24,7 @@ namespace stab::archive {
 // The number of bytes that are freed at once. The owner answers others between two pieces.
 inline constexpr std::int64_t piece_of_file = std::int64_t{4} << 20;
 
+// A private folder for files in transit, which is removed with its last user.
 class Spool {
  public:
   // Takes over a large file that has no name any more, and frees it in pieces with shrink().
@@ -55,9 +58,6 @@ class Spool {
   Fd file_;
   std::uint64_t bytes_ = 0;
 };
-
-// Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
-// such a file. So an archive has each column that the store has (store/rows/row.cc).
 
 // Writes an experiment that has ended to a file that must not exist yet. Somebody else may write to
 // the database meanwhile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A daemon's settings, which its file stabd.toml can change. The end of this header has the
-// keys. These functions are pure, except load().
+// A daemon's settings, which its file stabd.toml can change. The end of this header has the table
+// of the file's keys. These functions are pure, except load().
 #pragma once
 
 #include <array>
@@ -108,8 +108,6 @@ std::string table_of_keys();
 // file can't be read, does not belong to this user or root, or may be written by others.
 Result<std::optional<std::string>> load(const std::string& path);
 
-// All keys of stabd.toml, and the field of the settings that each of them sets.
-
 bool is_absolute_path(std::string_view text);
 bool is_socket_path(std::string_view text);
 bool is_line(std::string_view text);
@@ -136,6 +134,7 @@ inline constexpr std::array<std::string_view, 7> fixed_keys{
 
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 50;
 
+// All keys of stabd.toml. for_each_setting() has the field of the settings that each of them sets.
 inline constexpr toml::Key keys[] = {
     {"daemon.state", toml::Text{is_absolute_path, path_rule}, "folder of the database",
      "`/var/lib/stabd` for root, else according to the XDG rules"},

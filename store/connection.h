@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lets only one process write (S5): a file beside the database, locked with flock, which has the
-// holder's pid. The kernel releases the lock when the holder ends, however it ends. A child
-// inherits the lock until it execs, so a child that never execs must not outlive its parent.
+// The open database: its lock, settings and transactions, and reading and writing rows with
+// checksums. Connection throws (see exceptions.h).
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -19,6 +18,9 @@
 
 namespace stab::store {
 
+// Lets only one process write (S5): a file beside the database, locked with flock, which has the
+// holder's pid. The kernel releases the lock when the holder ends, however it ends. A child
+// inherits the lock until it execs, so a child that never execs must not outlive its parent.
 class Lock {
  public:
   // Does not wait for another holder. The error names that holder's pid.
@@ -28,9 +30,6 @@ class Lock {
   explicit Lock(Fd fd) : fd_(std::move(fd)) {}
   Fd fd_;
 };
-
-// The open database: its settings, transactions, and reading and writing rows with checksums.
-// Throws (see exceptions.h).
 
 // Keeps prepared statements for the next use of the same SQL. A statement in use is never lent
 // twice.
@@ -115,7 +114,8 @@ class Connection {
 
   void remove(std::string_view table, std::string_view rest, Arguments arguments);
 
-  // A fact about the file: the row of the table meta with this key. Its id is 0 if there is no such row.
+  // A fact about the file: the row of the table meta with this key. Its id is 0 if there is no such
+  // row.
   Stored meta(std::string_view key);
   // Adds or replaces that row. A damaged row stays as it is.
   void set_meta(std::string_view key, std::string_view value);

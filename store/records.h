@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rows of the store as values. doc/store.md has the schema. Every field has a default, so that
-// designated initializers may leave it out.
+// The rows of the store as values, and the columns of trials. doc/store.md has the schema. Every
+// field has a default, so that designated initializers may leave it out.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -135,8 +135,8 @@ struct Layout {
   std::optional<std::int64_t> heap_operations{};   // absent unless the heap was randomized
   std::optional<std::int64_t> heap_bytes{};        // bytes that the program requested
   std::optional<std::int64_t> heap_fixed_bytes{};  // requested bytes that could not be shuffled
-  // Whether each part was placed at random, and whether its place changed during the run. A member is
-  // absent if the program was not randomized, or if its processes did different things.
+  // Whether each part was placed at random, and whether its place changed during the run. A member
+  // is absent if the program was not randomized, or if its processes did different things.
   std::optional<bool> random_code{};  // only programs that szc built
   std::optional<bool> random_stack{};
   std::optional<bool> random_heap{};
@@ -290,11 +290,7 @@ struct Damage {
   [[nodiscard]] bool is_of_structure() const { return row == 0; }
 };
 
-// The members of a trial that have one column each, in the store and in exports. A member's type
-// decides how it is written and read. The trial's levels, layout (records.h) and lists are not in
-// this table.
-
-// The column's place in exports, whose columns of factors lie between the other two groups.
+// A column's place in exports, whose columns of factors lie between the other two groups.
 enum class Exported { nowhere, before_factors, after_factors };
 
 template <auto Member>
@@ -304,6 +300,9 @@ struct TrialColumn {
   static constexpr auto member = Member;
 };
 
+// The members of a trial that have one column each, in the store and in exports. A member's type
+// decides how it is written and read. The trial's levels, layout (see LayoutColumn) and lists are
+// not in this table.
 inline constexpr std::tuple trial_columns{
     TrialColumn<&Trial::experiment>{"experiment", Exported::nowhere},
     TrialColumn<&Trial::position>{"position", Exported::before_factors},

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -27,6 +30,29 @@
 #include "store/verify.h"
 
 namespace stab::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A table comes after the tables that it refers to.
+constexpr std::array recovered_tables{"meta",  "machine",         "experiment",  "build",
+                                      "trial", old_reading_table, "calibration", "event"};
+
+// Keeps track of what the database has lost, as far as we can tell.
+struct Losses {
+  std::set<std::string> unreadable{};          // tables that could not be read completely
+  std::map<std::string, std::set<Id>> rows{};  // by table
+  // The experiment and position in the row of a lost trial whose content can still be read.
+  struct Claim {
+    Id experiment = 0;
+    std::int64_t position = 0;
+    bool intact = false;
+  };
+  std::map<Id, Claim> claims{};  // by the trial's id
+
+  // Notes a row that will not be in the copy.
+  void add(const std::string& table, const Stored& stored);
+};
 
 void Losses::add(const std::string& table, const Stored& stored) {
   rows[table].insert(stored.id);
@@ -42,13 +68,12 @@ void Losses::add(const std::string& table, const Stored& stored) {
   if (experiment && position) claims[stored.id] = {*experiment, *position, stored.intact};
 }
 
-namespace {
-
 struct Column {
   std::string name;
   std::string type;
 };
 
+// Takes each row that can be read and has the right checksum out of a damaged file.
 class Salvage {
  public:
   Salvage(const std::string& from, Connection& to, Losses& losses)
@@ -173,8 +198,9 @@ class Salvage {
   std::map<std::string, std::vector<Column>> columns_;
 };
 
-}  // namespace
-
+// Puts the rows with their ids into `to`, whose tables are empty. Reads along the tables' trees
+// and, if those are damaged, also all pages of the file. `scratch` is a temporary file. Throws (see
+// exceptions.h), also for a newer schema.
 Losses salvage(const std::string& from, Connection& to, const std::string& scratch) {
   Losses losses;
   Salvage rows(from, to, losses);
@@ -182,12 +208,9 @@ Losses salvage(const std::string& from, Connection& to, const std::string& scrat
   return losses;
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
 constexpr std::int64_t meta_rows = 2;  // the rows of a new database
 
+// Fills a new database with those rows, and finds out what is not in it.
 class Recovery {
  public:
   Recovery(std::string from, Connection& to) : from_(std::move(from)), to_(to) {}

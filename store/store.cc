@@ -292,9 +292,9 @@ Outcome<void> Store::add_event(const Event& event) {
   return write("an event", [&] { insert(event); });
 }
 
-namespace {
-
 // Removes experiments (S7), or only their output, from the store.
+
+namespace {
 
 // The kind of the event that says that an experiment's output has been removed.
 constexpr std::string_view output_forgotten = "retention";
@@ -537,9 +537,9 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
   return next;
 }
 
-namespace {
+// Retries experiments (S8): their failed attempts lose the mark `last`.
 
-// Retries of experiments (S8): their failed attempts lose the mark `last`.
+namespace {
 
 struct Piece {
   std::vector<Stored> failed;  // attempts with the mark `last`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Typed access with bounds to one table of the text. A wrong value adds a problem and reads as
-// absent.
+// Reads the keys of a table, each with its type and bounds: by hand, with class Table, or by a list
+// of keys, with read().
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,13 @@ namespace stab::toml {
 
 using Words = std::vector<std::string>;
 
-inline constexpr std::size_t max_length =
-    1000;  // of a table or an array whose length the user chooses
+// Limits a table or an array whose length the user chooses.
+inline constexpr std::size_t max_length = 1000;
 
 inline constexpr std::chrono::hours longest_duration{24};
 
+// Typed access with bounds to one table of the text. A wrong value adds a problem and reads as
+// absent.
 class Table {
  public:
   // A table in which only these keys are allowed; the constructor adds a problem for every other

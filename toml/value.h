@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// TOML text as a tree of values with their positions. A table keeps its keys in the order of the
-// text. value.cc is the only user of toml++, which is slow to compile and sorts the keys.
+// Parses TOML text into a tree of values with their positions, and collects the problems of a
+// text. A table keeps its keys in the order of the text. value.cc is the only user of toml++, which
+// is slow to compile and sorts the keys.
 #pragma once
 
 #include <compare>
@@ -58,8 +59,6 @@ inline constexpr std::size_t max_depth = 16;
 // Returns the root table, or the first syntax error. Never throws; `text` may be any bytes.
 std::expected<Value, SyntaxError> parse_toml(std::string_view text);
 
-// Collects all problems of a text, so that the user sees them at once.
-
 inline constexpr std::size_t max_problems = 50;  // further ones are only counted
 
 // A mistake in the text. `line` and `column` start at 1; 0 means the text as a whole.
@@ -69,6 +68,7 @@ struct Problem {
   std::string message;  // names the key and says what to change
 };
 
+// Collects all problems of a text, so that the user sees them at once.
 class Problems {
  public:
   void add(Position at, std::string message);

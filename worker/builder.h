@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Finds the programs that a build command uses, so that another version of a compiler makes another
-// build.
+// Runs each distinct build command once, in a private copy of the sources. A build's key in the
+// cache is a digest of its command, its sources and the programs that it uses. Builds that come
+// next run at the same time, as many as the CPUs and the memory allow.
+//
+// The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
+// full. Entries in use stay (build_cache.h). Links that a build left are not followed.
+//
+// The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
+// if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
+// whose binary has changed, is built again.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +30,9 @@
 
 namespace stab::worker {
 
+// The next two functions find the programs that a build command uses, so that another version of a
+// compiler makes another build.
+
 // The words of a shell command that may name a program, each once. The command is cut at spaces,
 // quotes, '=' and shell operators.
 std::vector<std::string> words_of(std::string_view command);
@@ -32,17 +43,6 @@ std::vector<std::string> words_of(std::string_view command);
 // runtime and its pass.
 std::string toolchain(std::string_view command, const std::vector<std::string>& environment,
                       machine::Containment containment = machine::Containment::process_tree);
-
-// Runs each distinct build command once, in a private copy of the sources. A build's key in the
-// cache is a digest of its command, its sources and the programs that it uses. Builds that come
-// next run at the same time, as many as the CPUs and the memory allow.
-//
-// The cache is cut to the request's limit; without a limit, entries are removed only if the disk is
-// full. Entries in use stay (build_cache.h). Links that a build left are not followed.
-//
-// The cache has KEY/out (the file that ${OUT} names), KEY/tree (the copy of the sources, kept only
-// if the trials need it) and KEY/complete, which is written last. A folder without KEY/complete, or
-// whose binary has changed, is built again.
 
 class Builder {
  public:

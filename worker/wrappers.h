@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file in memory whose path the trial's processes can open. The path is valid as long as this
-// object exists and this process runs.
+// Puts a trial's program under the simulator or the causal profiler, or gives it our heap, and
+// makes the files in memory that such trials write to.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,8 @@
 
 namespace stab::worker {
 
+// A file in memory whose path the trial's processes can open. The path is valid as long as this
+// object exists and this process runs.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name);
@@ -54,7 +56,6 @@ std::string heap_library_for(const protocol::RunRequest& request);
 std::string new_library_for(const protocol::RunRequest& request);
 
 // A trial whose program runs under a simulator (machine/simulator.h).
-
 class Simulation {
  public:
   explicit Simulation(std::string simulator);
@@ -75,7 +76,6 @@ class Simulation {
 void forget_real_runs(protocol::RunReply& reply);
 
 // A trial whose program runs under the causal profiler (causal/run).
-
 class CausalRun {
  public:
   // Finds the source lines of the launch's program, which `programs` may know already. Returns

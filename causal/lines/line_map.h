@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Identifies a file's state: it differs from the state of another file of the same name, and from
-// the state before a change.
+// Maps the code of objects to source lines, in the form that the session file needs, and notes the
+// state of each file that decided the map.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,6 +11,8 @@
 
 namespace stab::causal {
 
+// Identifies a file's state: it differs from the state of another file of the same name, and from
+// the state before a change.
 struct FileState {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;  // 0: the file does not exist
@@ -32,8 +34,6 @@ inline FileState state_of(const std::string& path) {
           .modified_ns = ns(status.st_mtim),
           .changed_ns = ns(status.st_ctim)};
 }
-
-// Maps the code of objects to source lines, in the form that the session file needs.
 
 // A range of the object's code. Addresses are those at which the object was linked.
 struct LineRange {

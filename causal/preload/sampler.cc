@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "causal/preload/sampler.h"
 
 #include <dlfcn.h>
@@ -23,6 +22,8 @@ extern "C" __attribute__((weak)) const void* stab_original_address_1(const void*
 
 namespace stab::causal {
 namespace {
+
+// The line of a sample.
 
 constexpr uint32_t no_object = UINT32_MAX;
 constexpr uint32_t most_frames = 200;
@@ -130,6 +131,8 @@ void forget_objects() {
 }
 
 namespace {
+
+// The clock and the signal.
 
 // Returns the CPU time that this sample stands for: the time since the last one.
 uint64_t take_interval() {

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: MIT
+// Sends a signal to each thread after every Head::sample_ns of its CPU time. The signal's handler
+// counts the line that the thread runs, makes the thread run ahead if that line is sped up, and
+// pays what the thread owes.
+#pragma once
+
+#include <stdint.h>
+#include <ucontext.h>
+
+namespace stab::causal {
+
 // Remembers which of the session's objects a loaded file is, so that a sample need not read /proc.
 // Everything here is safe in a signal handler and takes no lock. It is valid when zero.
 //
@@ -8,13 +18,6 @@
 //   2. A file is in the first slot, counted from its own place, that was free when the file was
 //      added. It may be in two slots, if threads add it at once or a slot before it becomes free
 //      again. Both say the same.
-#pragma once
-
-#include <stdint.h>
-#include <ucontext.h>
-
-namespace stab::causal {
-
 class KnownObjects {
  public:
   static constexpr uint32_t room = 256;
@@ -93,9 +96,8 @@ class KnownObjects {
   Slot slots_[room];
 };
 
-// Finds the line that an address belongs to. Everything here is safe in a signal handler.
-
-// Returns no_line if the address is in no line in scope.
+// Finds the line that an address belongs to, or no_line if that line is not in scope. This and the
+// next two functions are safe in a signal handler.
 uint32_t line_of(uint64_t pc);
 
 // Returns the line of the innermost frame that is in scope, or no_line. `is_whole` is whether it
@@ -104,10 +106,6 @@ uint32_t innermost_line(ucontext_t& interrupted, bool& is_whole);
 
 // Call this after code was unloaded, because another file may be at its addresses.
 void forget_objects();
-
-// Sends a signal to each thread after every Head::sample_ns of its CPU time. The signal's handler
-// counts the line that the thread runs, makes the thread run ahead if that line is sped up, and
-// pays what the thread owes.
 
 // SIGSTKFLT, which Linux never sends. The library hides it from programs. A real-time signal would
 // need room in the queue, and without room it would come as SIGIO, which ends a program.

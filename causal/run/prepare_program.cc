@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "causal/run/prepare_program.h"
 
 #include <fcntl.h>

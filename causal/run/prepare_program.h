@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the output of stab-lines, and finds its lines by the names that people use.
+// Prepares the program that is to be profiled: checks that it can be, and finds which code belongs
+// to which line, as stab-lines prints it.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +18,18 @@
 
 namespace stab::causal {
 
+// Limits for the output of stab-lines.
 inline constexpr std::size_t most_map_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t most_lines = 4'000'000;
 inline constexpr std::size_t most_objects = 10'000;
 
-// The text may be any bytes. The ranges of the result ascend, do not overlap, and refer to its
-// lines.
+// Reads the output of stab-lines, which may be any bytes. The ranges of the result ascend, do not
+// overlap, and refer to its lines.
 Result<LineMap> parse_map(std::string_view text);
 
 // Finds "FILE:LINE", where FILE may be the end of a path. The error names the nearest line with
 // code.
 Result<std::uint32_t> find_line(const LineMap& map, std::string_view name);
-
-// Prepares the program that is to be profiled: checks that it can be, and finds which code belongs
-// to which line.
 
 // Keeps the line maps of programs that are run again and again. Reading a map takes a process and
 // may take seconds.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Finds interrupted runs of `stabctl ab`, so that the same command can continue them with their
-// original plan and the rest of their budget.
 
 #include "client/ab/ab.h"
 
@@ -47,6 +45,9 @@
 
 namespace stab::client::ab {
 
+// Interrupted runs are found again, so that the same command can continue them with their original
+// plan and the rest of their budget.
+
 // Identifies a command and its inputs. It contains neither times nor the measured pace.
 struct Call {
   std::string command;                        // its folder, words and options, as one text
@@ -55,24 +56,7 @@ struct Call {
   std::map<std::string, std::string> untracked{};
 };
 
-Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory);
-
-// Finds the untracked files that the measured commands write into the user's own working tree:
-// these differ after the first runs. Their changes are not changes of the versions.
-class OwnFiles {
- public:
-  // Looks at the working tree that contains the folder, if it is one of the versions.
-  OwnFiles(const Comparison& comparison, std::string directory);
-  [[nodiscard]] std::vector<std::string> since() const;
-
- private:
-  [[nodiscard]] std::map<std::string, std::string> look() const;
-
-  std::string directory_;  // "": no version is the working tree
-  std::map<std::string, std::string> before_;
-};
-
-// The file ab_mark (run/folder.h), which a run leaves beside its database until it has ended.
+// The file ab_mark (run_folder.h), which a run leaves beside its database until it has ended.
 struct Begun {
   Call call;
   std::vector<std::string> own_files{};  // paths from the top of the working tree
@@ -87,24 +71,6 @@ struct Begun {
   bool pads = false;
   std::string why_no_pads{};
 };
-
-Result<void> write_begun(const std::string& folder, const Begun& begun);
-void forget_begun(const std::string& folder);
-
-struct Interrupted {
-  std::string folder;  // the folder of its database
-  Begun begun;
-};
-
-// Finds a run of the same command, whose inputs may differ: in the folder `wanted`, or if that is
-// "", the newest of the user's runs that no process uses.
-std::optional<Interrupted> find_interrupted(const std::string& wanted, const Call& call);
-
-// Why the command cannot continue the run; "" if it can.
-std::string why_anew(const Interrupted& found, const Call& call);
-
-// How much of the run's time for trials is left, according to its database.
-std::chrono::nanoseconds time_left(const Interrupted& found);
 
 constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
 
@@ -144,6 +110,8 @@ namespace stab::client::ab {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+using std::chrono::nanoseconds;
 
 std::string digest_of_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -222,8 +190,6 @@ std::optional<Begun> read_begun(const std::string& folder) {
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
-}  // namespace
-
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
   Call call;
   call.command = fmt::format("{} in {}: {}", STAB_VERSION, protocol::dump(directory),
@@ -250,6 +216,21 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
   for (const std::string& word : comparison.arguments) add_files_of(word, directory, call.inputs);
   return call;
 }
+
+// Finds the untracked files that the measured commands write into the user's own working tree:
+// these differ after the first runs. Their changes are not changes of the versions.
+class OwnFiles {
+ public:
+  // Looks at the working tree that contains the folder, if it is one of the versions.
+  OwnFiles(const Comparison& comparison, std::string directory);
+  [[nodiscard]] std::vector<std::string> since() const;
+
+ private:
+  [[nodiscard]] std::map<std::string, std::string> look() const;
+
+  std::string directory_;  // "": no version is the working tree
+  std::map<std::string, std::string> before_;
+};
 
 OwnFiles::OwnFiles(const Comparison& comparison, std::string directory) {
   if (comparison.kind != Kind::folders ||
@@ -292,6 +273,13 @@ void forget_begun(const std::string& folder) {
   unlink((folder + "/" + ab_mark).c_str());
 }
 
+struct Interrupted {
+  std::string folder;  // the folder of its database
+  Begun begun;
+};
+
+// Finds a run of the same command, whose inputs may differ: in the folder `wanted`, or if that is
+// "", the newest of the user's runs that no process uses.
 std::optional<Interrupted> find_interrupted(const std::string& wanted, const Call& call) {
   const auto folders = wanted.empty() ? interrupted_runs() : std::vector<std::string>{wanted};
   for (const std::string& folder : folders)
@@ -300,6 +288,7 @@ std::optional<Interrupted> find_interrupted(const std::string& wanted, const Cal
   return std::nullopt;
 }
 
+// Why the command cannot continue the run; "" if it can.
 std::string why_anew(const Interrupted& found, const Call& call) {
   for (const auto& [name, value] : call.inputs) {
     const auto before = found.begun.call.inputs.find(name);
@@ -325,19 +314,14 @@ std::string why_anew(const Interrupted& found, const Call& call) {
   return "";
 }
 
-std::chrono::nanoseconds time_left(const Interrupted& found) {
-  std::chrono::nanoseconds used{0};
+// How much of the run's time for trials is left, according to its database.
+nanoseconds time_left(const Interrupted& found) {
+  nanoseconds used{0};
   if (const auto stored = open_stored(found.folder))
     if (const auto rows = stored->reader->experiments(); rows && !rows->intact.empty())
-      used = std::chrono::nanoseconds(rows->intact.back().duration_ns.value_or(0));
-  return std::max(found.begun.time - used, std::chrono::nanoseconds(0));
+      used = nanoseconds(rows->intact.back().duration_ns.value_or(0));
+  return std::max(found.begun.time - used, nanoseconds(0));
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-using std::chrono::nanoseconds;
 
 constexpr std::uint64_t most_blocks = 5000;
 
@@ -597,9 +581,8 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format(
-      "one run of each version takes {}, so there is time for at most {} rounds in about {}",
-      format_duration(pace->round), comparison.blocks, format_duration(budget)));
+  tell(fmt::format("a round of runs takes {}, so there is time for at most {} rounds in about {}",
+                   format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = {},
               .own_files = own.since(),
               .plan = plan_of(comparison),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `stabctl ab`: measures two or more versions of one thing against each other without a plan.
+// `stabctl demo`: compares two link orders of one program, both in fixed and in random layouts.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +61,7 @@ void run_beside(AbOptions& options);
 
 Result<int> compare_versions(const AbOptions& options);
 
-// `stabctl demo`: compares two link orders of one program, both in fixed and in random layouts.
-
+// The options of `stabctl demo`.
 struct DemoOptions {
   std::uint64_t seed = 1;
   bool json = false;

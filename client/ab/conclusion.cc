@@ -170,11 +170,11 @@ class Judge {
         const bool faster = effect.verdict == stats::Verdict::faster;
         const std::string verdict = faster ? "faster" : "slower";
         return {version, verdict,
-                subject.time
-                    ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline, subject.of,
-                                  numbers)
-                    : fmt::format("{} has {} {} than {}: {}", version, faster ? "less" : "more",
-                                  subject.noun, baseline, numbers)};
+                subject.time ? fmt::format("{} is {} than {}{}: {}", version, verdict, baseline,
+                                           subject.of, numbers)
+                             : fmt::format("{} has {} {} than {}: {}", version,
+                                           faster ? report::less_of(subject.noun) : "more",
+                                           subject.noun, baseline, numbers)};
       }
       case stats::Verdict::unsure:
         break;
@@ -183,8 +183,9 @@ class Judge {
             subject.time
                 ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
                               baseline, subject.of, numbers, why_unsure(document_, effect))
-                : fmt::format("cannot tell whether {} has less or more {} than {}: {}{}", version,
-                              subject.noun, baseline, numbers, why_unsure(document_, effect))};
+                : fmt::format("cannot tell whether {} has {} or more {} than {}: {}{}", version,
+                              report::less_of(subject.noun), subject.noun, baseline, numbers,
+                              why_unsure(document_, effect))};
   }
 
   // The sentence for a verdict that the numbers alone would give, but the control does not allow.

@@ -212,8 +212,6 @@ Variation variation_of(const report::Document& earlier, const plan::Plan& plan) 
 
 namespace {
 
-using stats::Scope;
-
 // The level of one test or interval after all blocks, if all looks together have level `alpha`.
 double level_of(const plan::Plan& plan, double alpha) {
   const auto& stop = plan.design.stop;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Predicts the comparisons in a plan's report before anything runs: their levels, how many of them
-// are corrected for each other (stats/verdicts/decide.h), and their errors' degrees of freedom
-// (stats/models/own_error.h).
+// are corrected for each other (stats/verdicts/decide.h), their errors' degrees of freedom
+// (stats/models/own_error.h), and the smallest changes that they will find.
 #pragma once
 
 #include <compare>
@@ -48,10 +48,6 @@ struct Family {
 // The family that decides comes first. Empty if the plan makes no comparisons.
 std::vector<Family> families(const plan::Plan& plan);
 
-// Predicts before a plan runs the smallest change of each treatment that its analysis will find
-// with 80 % power. The prediction needs the variation of trials and changes, as far as it is known
-// before an experiment runs, and includes the correction for all comparisons of the family.
-
 // Identifies comparisons.
 struct Compared {
   stats::Scope scope = stats::Scope::subject;
@@ -67,7 +63,8 @@ struct SeedVariation {
   double within = 0;   // between the runs of one seed
 };
 
-// Relative standard deviations.
+// The variation of trials and changes, as far as it is known before an experiment runs: relative
+// standard deviations.
 struct Variation {
   std::map<std::string, double> trials{};  // a benchmark's trials within a cell and block
   std::optional<double> all_trials{};      // the same for benchmarks that are not in `trials`
@@ -94,8 +91,10 @@ struct Detectable {
   std::size_t comparisons = 0;  // corrected together
 };
 
-// Each entry describes the treatment's comparison whose change is hardest to detect. If the
-// variation is unknown, the entry is left out.
+// Predicts the smallest change of each treatment that the plan's analysis will find with 80 %
+// power, after the correction for all comparisons of the family. Each entry describes the
+// treatment's comparison whose change is hardest to detect. If the variation is unknown, the entry
+// is left out.
 std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation);
 
 // The number of blocks after which half of all experiments of this plan meet its precision rule.

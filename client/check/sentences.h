@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The lines and JSON of `stabctl check`, apart from the design's own. First the comparisons: how
-// many are corrected together, their error's degrees of freedom, and the smallest changes that they
-// find.
+// The lines and JSON of `stabctl check`, apart from the design's own: about comparisons, rules that
+// exclude trials, commits, studies, waiting for a quiet machine, events, and measures.
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +27,9 @@ std::string key_of(stats::Scope scope);
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
                                   const std::vector<Detectable>& detectable);
 
-// Describes the comparisons, with warnings. `source` says where the standard deviations come from.
+// Describes the comparisons, with warnings: how many are corrected together, their error's degrees
+// of freedom, and the smallest changes that they find. `source` says where the standard deviations
+// come from.
 std::vector<std::string> comparison_lines(const plan::Plan& plan,
                                           const std::vector<Family>& families,
                                           const std::vector<Detectable>& detectable,
@@ -39,9 +39,8 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
 void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
                      const std::vector<Detectable>& detectable, nlohmann::ordered_json& root);
 
-// The rules that exclude trials.
-
-// The readings of a trial on this machine. They show only which readings are absent here.
+// The readings of a trial on this machine, for the rules that exclude trials. They show only which
+// readings are absent here.
 std::vector<counters::Reading> readings_here();
 
 // Describes the rules, and warns about rules that can't be applied to these readings. Empty if the
@@ -68,8 +67,6 @@ std::vector<std::string> wait_lines(const plan::Plan& plan);
 
 // The field of check's JSON with the same content; null if the plan does not wait.
 nlohmann::ordered_json wait_json(const plan::Plan& plan);
-
-// The lines and JSON of `stabctl check` about a plan's events and measures.
 
 // Which of a plan's events this machine can count.
 struct CountersHere {

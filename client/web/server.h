@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The address at which a page is served, which is on this machine and nowhere else, and the small
-// part of HTTP that a page needs: reading a request, and writing an answer's head.
+// Serves one path to browsers on this machine and nowhere else: the address, the small part of HTTP
+// that a page needs, the connections and the server.
 #pragma once
 
 #include <poll.h>
@@ -62,9 +62,6 @@ std::string head_of(int status, std::size_t bytes, std::string_view version);
 // The text that a browser shows for a refused request.
 std::string_view words_of(int status);
 
-// Serves one path to browsers on this machine. Each server draws a new random path, so that other
-// users of the machine, who can connect, do not know it.
-
 using Clock = std::chrono::steady_clock;
 
 struct Answer {
@@ -115,6 +112,8 @@ class Connection {
 // Further connections wait until one of these ends.
 inline constexpr std::size_t most_connections = 16;
 
+// Serves one path. Each server draws a new random path, so that other users of the machine, who can
+// connect, do not know it.
 class Server {
  public:
   // `where`: an address that Address::read accepts.

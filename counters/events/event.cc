@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "counters/events/event.h"
 
 #include <dlfcn.h>
@@ -28,6 +27,8 @@
 
 namespace stab::counters {
 namespace {
+
+// Events that the kernel describes in files.
 
 namespace fs = std::filesystem;
 
@@ -348,9 +349,9 @@ std::vector<Listed> list_tracepoints(const KernelFiles& files) {
 
 namespace {
 
-// libpfm, which knows the names of the CPUs' events. It is loaded when the first name is looked up: its tables have
-// 300 pages of addresses, which a program that is linked with it relocates at each start and copies at each fork.
-
+// libpfm, which knows the names of the CPUs' events. It is loaded when the first name is looked up:
+// its tables have 300 pages of addresses, which a program that is linked with it relocates at each
+// start and copies at each fork.
 struct Library {
   decltype(&pfm_initialize) initialize;
   decltype(&pfm_strerror) strerror;

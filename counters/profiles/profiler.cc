@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "counters/profiles/profiler.h"
 
 #include <fcntl.h>

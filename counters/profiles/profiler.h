@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Assigns samples to functions by replaying all records in the order of time.
+// Makes the profile of a trial: samples its processes, and assigns each sample to the function that
+// ran, by replaying all records in the order of time.
 //
 // Invariants:
 //   1. A function's name is right or missing: code is "[unknown]" from the moment on at which
@@ -55,9 +56,6 @@ class Symbols {
   std::vector<Function> functions_;  // sorted by start
   std::string names_;                // each ended by a zero
 };
-
-// The address space of a process at one moment: its files, and the layouts of szc's runtime. tell()
-// must be called in the order of time.
 
 // The file of a mapping. Without a file, the path is "//anon" or in brackets.
 struct MappedFile {
@@ -126,6 +124,8 @@ struct Spot {
   bool is_moved = false;        // whether the address is in a layout; `file` is its image
 };
 
+// The address space of a process at one moment: its files, and the layouts of szc's runtime. tell()
+// must be called in the order of time.
 class Space {
  public:
   void tell(const Mapped& mapped);
@@ -164,9 +164,6 @@ std::vector<ProfiledFunction> name_samples(Taken taken, const PlaceList& places,
 
 // Sorts the functions in that order. Functions that do not fit into a profile are merged into one.
 std::vector<ProfiledFunction> bounded(std::vector<ProfiledFunction> all);
-
-// Makes the profile of a trial: samples its processes, and assigns each sample to the function that
-// ran.
 
 inline constexpr std::uint64_t place_file_bytes = std::uint64_t{64} << 20;
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "counters/profiles/records.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parses the records that the kernel writes into the rings of a sampled event (perf_event_open(2)).
+// Parses what the kernel and szc's runtime record of a sampled program: its samples and mappings,
+// and the places of its functions.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -18,6 +19,8 @@
 #include "runtime/base/places.h"
 
 namespace stab::counters {
+
+// The records that the kernel writes into the rings of a sampled event (perf_event_open(2)).
 
 // Every record has its thread and time. Samples also have the address and the number of events that
 // they stand for.
@@ -71,9 +74,8 @@ inline std::uint64_t time_of(const Record& record) {
 // Parses one record with its header; nullopt if it is too short.
 std::optional<Record> parse_record(std::span<const std::byte> bytes);
 
-// Parses the file in which szc's runtime records where a program's functions are
-// (runtime/base/places.h). The program can write anything into that file, so every content is valid
-// input.
+// The file in which szc's runtime records where a program's functions are (runtime/base/places.h).
+// The program can write anything into that file, so every content is valid input.
 
 // The functions of an image. The spans point into the file.
 struct MovingImage {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/driver/command.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The facts that szc has to know about its command line. Everything else is clang's business: clang
-// itself decides the phases, and calls our linker wrapper (ld_main.cc) if and only if it links.
+// szc's command line, and the command that it becomes. szc knows only some facts about its command
+// line. Everything else is clang's business: clang itself decides the phases, and calls our linker
+// wrapper (ld_main.cc) if and only if it links.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,6 @@ bool stops_before_link(std::string_view option);
 
 // The command that szc becomes: clang or gcc, with our flags before the user's, so that the user's
 // flags win.
-
 struct Command {
   Words words;                                     // words[0] is the program's path
   std::map<std::string, std::string> environment;  // to be set; "" removes the variable

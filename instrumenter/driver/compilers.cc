@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/driver/compilers.h"
 
 #include <fcntl.h>
@@ -321,7 +320,7 @@ std::string versions_with_pass(const Companions& companions) {
 
 namespace {
 
-namespace fs = std::filesystem;
+// The compilers that got a pass.
 
 constexpr std::string_view ending_of_notes = ".compiler";
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds the other parts of szc relative to the running program, so that a build tree, an installed
-// copy and a symbolic link to either work in the same way.
+// Finds the other parts of szc, the compiler that it calls, and the pass that this compiler loads.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +12,9 @@
 
 namespace stab::driver {
 
-// Our programs and libraries. A member is "" if the part is missing.
+// Our programs and libraries. They are found relative to the running program, so that a build tree,
+// an installed copy and a symbolic link to either work in the same way. A member is "" if the part
+// is missing.
 struct Companions {
   std::string linker;      // ld.stab
   std::string lld_folder;  // gcc is given this folder, where it finds ld.stab under the name ld.lld
@@ -58,8 +59,8 @@ struct Identity {
 };
 Identity identify(const std::string& program);
 
-// The pass that this compiler or linker can load: the pass that was added for it
-// (see added_compilers()), or ours for that release of LLVM. It is "" if there is none, because a pass
+// The pass that this compiler or linker can load: the pass that was added for it (see
+// added_compilers()), or ours for that release of LLVM. It is "" if there is none, because a pass
 // works only in the LLVM that it was built for.
 std::string pass_for(const Companions& companions, const std::string& program,
                      const Identity& identity);

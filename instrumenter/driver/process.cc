@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/driver/process.h"
 
 #include <fcntl.h>

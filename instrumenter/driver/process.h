@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// "@file" arguments, read as clang and lld read them.
+// Starts programs, in place of this process or as a child to wait for. Also has what a program is
+// started with: its words, which may stand in response files, and environment variables.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@ namespace stab::driver {
 
 using Words = std::vector<std::string>;
 
+// "@file" arguments, read as clang and lld read them:
+
 // Splits at white space. Quotes of both kinds group words, and a backslash escapes the next
 // character.
 Words split_response(std::string_view text);
@@ -26,9 +29,8 @@ std::string join_response(const Words& words);
 // working directory). A file that cannot be read, or that includes itself, stays as "@file".
 Words expand_response_files(const Words& arguments);
 
-// szc speaks to ld.stab through clang by environment variables.
-
-// Users may set all of these except the last four, for builds that lose flags on the way.
+// szc speaks to ld.stab through clang by environment variables. Users may set all of these except
+// the last four, for builds that lose flags on the way.
 namespace variable {
 inline constexpr const char* compiler = "STAB_CC";  // clang or gcc; wins over the next one
 inline constexpr const char* clang = "STAB_CLANG";
@@ -53,8 +55,6 @@ bool is_set(const char* name);
 
 // `name` is the flag or variable that an error message names.
 Result<std::uint64_t> parse_seed(std::string_view name, std::string_view text);
-
-// Starts programs: in place of this process, or as a child to wait for.
 
 // How a child ended, as reported by waitpid.
 struct Ending {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/pass/notes.h"
 
 #include <llvm/ADT/SmallString.h>

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Records which functions a call by a pointer may reach: those of its type whose address is taken.
-// The post-link step needs that to find the functions that may be on the stack many times, because
-// machine code has no types.
-//
-// A record is | address in the function (8) | type of the function, or 0 if no pointer leads to it
-// (4) | count (2) | types that it calls by pointers (4 each) |, in the section .stab_calls, which
-// is not loaded. A type is a hash, never 0.
+// Notes for the post-link step, which change no code: the types of calls by pointers, the functions
+// in which only the compiler moves the stack pointer, and the functions that are used as bytes.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -14,6 +9,13 @@
 
 namespace stab::pass {
 
+// Records which functions a call by a pointer may reach: those of its type whose address is taken.
+// The post-link step needs that to find the functions that may be on the stack many times, because
+// machine code has no types.
+//
+// A record is | address in the function (8) | type of the function, or 0 if no pointer leads to it
+// (4) | count (2) | types that it calls by pointers (4 each) |, in the section .stab_calls, which
+// is not loaded. A type is a hash, never 0.
 void add_call_types(llvm::Module& module);
 
 // Records functions in which only the compiler moves the stack pointer. A function with objects of
@@ -34,7 +36,6 @@ void note_compiled_frames(const std::vector<llvm::Function*>& compiled);
 // A record is a list of the functions that one function uses in this way: their addresses (8
 // each), then 0, in the section .stab_bytes, which is not loaded. The program may also mean the
 // code between them.
-
 void note_used_bytes(llvm::Module& module);
 
 }  // namespace stab::pass

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/pass/pads.h"
 
 #include <llvm/Analysis/DomTreeUpdater.h>

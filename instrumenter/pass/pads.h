@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+// The three kinds of stack pads. The runtime changes the size of a frame in a copy of the function,
+// or the function itself makes a pad: each time it is entered, or in each iteration of a loop.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+namespace stab::pass {
+
 // Gives each function that calls others a frame whose size the runtime can change in a copy: an
 // unused object of 144 bytes makes the size a 32-bit immediate. A record tells the post-link step
 // where the object lies, and the step removes its bytes again wherever that is certainly right.
@@ -6,11 +14,6 @@
 // A record is | address in the function (8) | flags (1) | length (1) | `lea object, %rax`, or
 // nothing |, in the section .stab_frames, which is not loaded. An asm that executes nothing writes
 // it, next to a call. The function has a frame there anyway, so its prologue stays where it was.
-#pragma once
-
-#include <llvm/IR/Module.h>
-
-namespace stab::pass {
 
 // Flags: what the post-link step may rely on.
 constexpr unsigned all_arguments_in_registers = 1;
@@ -31,7 +34,7 @@ unsigned add_static_pads(llvm::Module& module, bool unoptimized);
 // A record is | address in the function (8) | address of its bytes (8) | their number (4) |, in
 // the section .stab_entries, which is not loaded. The post-link step limits the bytes of functions
 // that may be on the stack many times.
-
+//
 // Gives each function that calls others `bytes` bytes: 1 or 256. Returns the number of functions.
 unsigned add_entry_pads(llvm::Module& module, unsigned bytes);
 
@@ -40,7 +43,7 @@ unsigned add_entry_pads(llvm::Module& module, unsigned bytes);
 // threads start with) take a new pad in each iteration of their outermost loops. The stack pointer
 // goes back to where it was at the beginning, and then down by 16 times the value of a byte, which
 // the runtime changes. The bytes that a pad newly covers are cleared.
-
+//
 // Returns the number of loops.
 unsigned add_loop_pads(llvm::Module& module);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A function that calls setjmp gets a prologue that saves all registers it has to preserve. A
-// jmp_buf then holds only this function's values. Its callers' values lie on the stack, where the
-// runtime finds them.
-
+// The LLVM pass plugin, which runs each part of the pass (notes.h, pads.h) in its phase, and the
+// smallest part itself: registers in functions that call setjmp.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -17,9 +15,6 @@
 #include "instrumenter/pass/pads.h"
 
 namespace stab::pass {
-
-void save_caller_registers(llvm::Module& module);
-
 namespace {
 
 bool can_return_twice(const llvm::Function& function) {
@@ -49,6 +44,9 @@ void claim_registers(llvm::Function& function) {
 
 }  // namespace
 
+// A function that calls setjmp gets a prologue that saves all registers it has to preserve. A
+// jmp_buf then holds only this function's values. Its callers' values lie on the stack, where the
+// runtime finds them.
 void save_caller_registers(llvm::Module& module) {
   for (llvm::Function& function : module)
     if (!function.isDeclaration() && !function.hasFnAttribute(llvm::Attribute::Naked) &&
@@ -60,7 +58,7 @@ void save_caller_registers(llvm::Module& module) {
 
 namespace {
 
-// The LLVM pass plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
+// The plugin. Moving code needs no pass: STAB_NO_MOVE is a section of its own, which the
 // post-link step sees. The stack pads change the code itself, exactly once per module, after all
 // optimizations. But LLVM calls a plugin more than once: for ThinLTO, in the compile step and in
 // the link step. So the driver tells the plugin its phase, and the plugin leaves a flag in each

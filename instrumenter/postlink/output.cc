@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/postlink/output.h"
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 
 namespace stab::instrumenter {
 namespace {
+
+// The table.
 
 // The number of pinned functions: only movable ones are numbered in the table, but the analysis
 // numbers all.
@@ -293,6 +294,8 @@ Result<std::string> build_table(const Program& program) {
 
 namespace {
 
+// The file with the table.
+//
 // The runtime's note has a program header of its own, because its alignment makes the linker give
 // it one. That header becomes the table's: a read-only segment behind all others, which a section
 // covers so that strip keeps it.

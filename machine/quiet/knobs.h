@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Confines the machine's other processes to some CPUs with a cpuset of cgroup v1. The cpuset's
-// folder has all that is needed to release them, no matter which process made it.
-//
-// Kernel threads are not moved, nor are processes that are already in other cpusets or have bound
-// themselves to some of those CPUs.
+// The settings of a machine that disturb measurements: their files, their quiet values and their
+// effects. Each knob is a row of a table. One of them confines the machine's other processes to
+// some CPUs.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +18,11 @@
 
 namespace stab::machine {
 
+// Confines the machine's other processes to some CPUs with a cpuset of cgroup v1. The cpuset's
+// folder has all that is needed to release them, no matter which process made it.
+//
+// Kernel threads are not moved, nor are processes that are already in other cpusets or have bound
+// themselves to some of those CPUs.
 inline constexpr std::string_view everywhere = "everywhere";
 
 // The CPUs to which the folder's processes are confined, or `everywhere` if the folder does not
@@ -36,16 +39,13 @@ bool is_other(pid_t process);
 Result<void> confine(const std::string& folder, const std::string& cpus,
                      const std::function<bool(pid_t)>& whom = is_other);
 
-// The settings of a machine that disturb measurements: their files, their quiet values and their
-// effects. Each knob is a row of a table.
-
 // The format in which a kernel file shows its value.
 enum class Form {
   word,    // the value as text
   choice,  // all values, with the current one in brackets: "always [madvise] never"
   cpus,    // "0-3,8"; different spellings of the same CPUs are the same value
   within,  // the CPUs to which a cgroup is bound; empty means all CPUs, and fewer are quiet, too
-  folder,  // a folder for processes that are confined to these CPUs
+  folder,  // a folder for processes that are confined to these CPUs (confine())
   held,    // a 4-byte number, valid only while the process that wrote it has the file open
 };
 

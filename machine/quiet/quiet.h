@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A log of changes to the machine. It is on disk before the machine is changed, so that the changes
-// can be reverted even if this process is killed.
+// Makes a machine quiet and reverts the changes. A log of the changes is on disk before the machine
+// is changed, so that they can be reverted even if this process is killed. The Keeper does this for
+// experiments.
 //
 // Invariants:
 //   1. A change is in the log, and the log is on disk, before the machine is changed.
@@ -34,6 +35,7 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
+// The log of changes to the machine.
 class UndoLog {
  public:
   // Opens the log, and creates it and its folder if needed. Fails if another process has it open.
@@ -72,8 +74,6 @@ class UndoLog {
   std::vector<Change> changes_;
   std::size_t damaged_ = 0;
 };
-
-// Makes a machine quiet and reverts the changes, according to the invariants above.
 
 // The outcome for one file of a knob, or for a knob without files on this machine.
 struct Outcome {
@@ -133,13 +133,6 @@ Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> 
 Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root = "",
                                      UndoLog::Mark from = {});
 
-// Keeps the machine quiet for experiments, one at a time, besides changes that users make by hand
-// (`stabctl quiet`).
-//
-// All daemons of a machine use the same two logs in one folder: one for changes by hand and one for
-// changes by experiments. While an experiment has the machine both logs are locked, so that nobody
-// else changes knobs. Changes by hand stay in place when the experiment ends.
-
 // The paths of the two logs in the folder of the machine's logs.
 std::string log_by_hand(const std::string& folder);
 std::string log_of_experiments(const std::string& folder);
@@ -148,6 +141,12 @@ std::string log_of_experiments(const std::string& folder);
 // experiment has the machine now.
 Result<std::vector<Outcome>> recover(const std::string& folder, const std::string& root = "");
 
+// Keeps the machine quiet for experiments, one at a time, besides changes that users make by hand
+// (`stabctl quiet`).
+//
+// All daemons of a machine use the same two logs in one folder: one for changes by hand and one for
+// changes by experiments. While an experiment has the machine both logs are locked, so that nobody
+// else changes knobs. Changes by hand stay in place when the experiment ends.
 class Keeper {
  public:
   // `root` is a prefix for /proc and /sys, for tests.

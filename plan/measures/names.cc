@@ -3,7 +3,6 @@
 #include "plan/measures/names.h"
 
 #include <algorithm>
-#include <array>
 
 namespace stab::plan {
 namespace {

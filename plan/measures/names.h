@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Facts about a trial's program that are known before it runs: two readings of each trial, which
-// are the same in all trials of a build.
+// Names of readings that no plan defines: two of the build, and those of marked regions and of
+// simulated trials. Tells which names a plan's own measures cannot have.
 #pragma once
 
 #include <array>
@@ -10,6 +10,9 @@
 #include <string_view>
 
 namespace stab::plan {
+
+// Two readings of each trial are facts about its program that are known before it runs. They are
+// the same in all trials of a build.
 
 // The size of the program's code: the bytes of its loaded segments that may be executed.
 inline constexpr std::string_view code_size = "code-size";
@@ -38,7 +41,6 @@ std::optional<std::string_view> region_of(std::string_view reading);
 
 // The readings of a trial under valgrind's cachegrind (measure.simulate): counts of the simulated
 // program.
-
 inline constexpr std::array<std::string_view, 7> simulated_names{
     "simulated-instructions", "simulated-data-accesses", "simulated-branches",
     "simulated-i1-misses",    "simulated-d1-misses",     "simulated-ll-misses",
@@ -53,9 +55,8 @@ bool is_of_real_runs(std::string_view name);
 // A simulated trial gets this many times the plan's timeout and CPU time.
 inline constexpr int simulator_slowdown = 100;
 
-// Names that every trial or export has already. The tests of trials and of exports check that the
-// list is complete.
-
+// Whether every trial or export has this name already. The tests of trials and of exports check
+// that the list is complete.
 bool is_own_name(std::string_view name);
 
 }  // namespace stab::plan

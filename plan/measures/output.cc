@@ -8,14 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <expected>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 #include <utility>
-#include <vector>
+#include <variant>
 
 #include "base/text.h"
 #include "plan/measures/formula.h"
@@ -25,7 +22,9 @@ namespace stab::plan {
 namespace {
 
 using counters::Number;
+using counters::Reading;
 using nlohmann::json;
+using Found = std::expected<Number, std::string>;
 
 // Returns the index in an array that a part of a pointer names: digits without leading zeros.
 std::optional<std::size_t> index_of(std::string_view part) {
@@ -170,10 +169,6 @@ std::expected<Number, std::string> number_at(std::string_view text,
 }
 
 namespace {
-
-using counters::Number;
-using counters::Reading;
-using Found = std::expected<Number, std::string>;
 
 constexpr std::int64_t pattern_memory = std::int64_t{4} << 20;
 constexpr int most_instructions = 5000;  // of a pattern that RE2 has compiled

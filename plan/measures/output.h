@@ -43,12 +43,12 @@ Measured read_output(const OutputMeasure& measure, std::string_view text,
                      std::chrono::steady_clock::time_point until =
                          std::chrono::steady_clock::now() + longest_reading);
 
-// Finds the number that an RFC 6901 pointer names in a JSON text, which is not kept as a whole.
-
-// Splits "/a~1b/0" into {"a/b", "0"}. Returns nothing if the text is not a pointer.
+// Splits a pointer of RFC 6901: "/a~1b/0" becomes {"a/b", "0"}. Returns nothing if the text is not
+// a pointer.
 std::optional<std::vector<std::string>> split_pointer(std::string_view pointer);
 
-// The error says what was found instead.
+// Finds the number that a pointer names in a JSON text, which is not kept as a whole. The error
+// says what was found instead.
 std::expected<counters::Number, std::string> number_at(std::string_view json,
                                                        const std::vector<std::string>& pointer);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// All keys of a plan, in the order in which messages list the keys of a table. keys.h reads them by
-// path. `stabctl keys` prints them as the table in doc/plans.md.
+// All keys of a plan, in the order in which messages list the keys of a table, and the functions
+// that read a key by its path in this list. `stabctl keys` prints the list as the table in
+// doc/plans.md.
 #pragma once
 
 #include <array>
@@ -27,8 +28,10 @@ using toml::CountWith;
 using toml::Duration;
 using toml::Flag;
 using toml::Key;
+using toml::KeyWords;
 using toml::Number;
 using toml::Other;
+using toml::Path;
 using toml::Percentage;
 using toml::Seed;
 using toml::Several;
@@ -436,11 +439,6 @@ inline constexpr Key keys[] = {
      "whether lower or higher values of the response are better"},
     {"analysis.higher", Texts{is_event, event_rule},
      "the further responses for which higher values are better", "none"}};
-
-// Reads keys by their paths in key_list.h, which has their bounds and defaults.
-
-using toml::KeyWords;
-using toml::Path;
 
 template <Path path>
 inline constexpr const auto& kind_of = toml::kind_of<keys, path>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads [design] and checks it: the cells that it lists, the size of the experiment, the stopping rule.
+// Reads [design] and [causal] and checks them: the listed cells, the size of the experiment, the
+// stopping rule, and what only calibrations, padding studies, fractional or causal designs have.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,7 +19,6 @@
 #include "plan/texts.h"
 
 namespace stab::plan {
-
 namespace {
 
 constexpr std::array kinds{
@@ -544,7 +544,7 @@ void read_causal(const Table& root, Draft& draft) {
                        "performance experiments choose their speedups, including 0, at random");
 }
 
-// These designs have further requirements, and a few keys determine their arms and cells.
+// Checks the further requirements of these designs. A few keys determine their arms and cells.
 
 namespace {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-
+// Pictures of effects: changes with their intervals, bars from zero, and the levels of treatments,
+// alone and in pairs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -198,11 +199,10 @@ std::vector<Figure> forest(const Analysis& analysis) {
   return figures;
 }
 
-namespace {
-
 // Bars from zero: the cells relative to the reference, each padding's change, and noise floors.
 
-using stats::Analysis;
+namespace {
+
 using stats::CellMean;
 
 constexpr double row_height = 17;  // below its label
@@ -404,12 +404,9 @@ std::vector<Figure> floors(const Analysis& analysis) {
   return {std::move(figure)};
 }
 
+// Main effects and interactions: means of cells relative to the mean of all cells.
+
 namespace {
-
-// Pictures of main effects and interactions: means of cells relative to the mean of all cells.
-
-using stats::Analysis;
-using stats::CellMean;
 
 constexpr std::size_t most_levels = 12;  // columns of a picture
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "report/html/page.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data that a page shows beside the analysis: single trials, and how they came about.
+// The report as a page, and the data that it shows beside the analysis: single trials, and how they
+// came about.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +87,6 @@ struct Background {
 // P2: the names of plans, programs and machines are shown as text, whatever they contain.
 // P3: each picture has a table of its numbers.
 // P4: a kind of picture has at most `most_dots` dots, and a table has at most `most_rows` rows.
-
 std::string page(const Document& document, const Background& background);
 
 }  // namespace stab::report::html

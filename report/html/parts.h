@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Groups single trials by subject and cell, for pictures.
+// The parts of the page, its pictures among them, and the single trials of each subject and cell
+// that pictures show. A part without content is empty.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@
 #include "report/words/quantity.h"
 
 namespace stab::report::html {
+
+// Single trials by subject and cell.
 
 struct CellShots {
   std::size_t number = 0;        // an index into Shots::cells
@@ -48,8 +51,6 @@ std::string pictured_words(std::size_t pictures, std::size_t all);
 
 // Chooses `count` of `all` indices in equal steps, including the first one and the last one.
 std::vector<std::size_t> spread_out(std::size_t all, std::size_t count);
-
-// The parts of the page. A part without content is empty.
 
 // Dots in all pictures of one kind together (P4).
 inline constexpr std::size_t most_dots = 4000;
@@ -92,7 +93,7 @@ Markup text_part(const Document& document);
 // The head of each page: its policy (P1 of page.h), its title and its style.
 void add_head(Markup& markup, const std::string& title);
 
-// The pictures; each kind has its own file. The result is empty if there is nothing to show.
+// The pictures of each kind. The result is empty if there is nothing to show.
 
 // Changes with their intervals, sorted by size: one picture for changes in percent, and one for
 // differences.

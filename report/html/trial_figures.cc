@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-
+// Groups single trials by subject and cell, and draws them: the trials of each cell, their
+// residuals, and the trials in order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -324,8 +325,6 @@ std::vector<Figure> distributions(const Analysis& analysis, const Shots& shots,
 
 namespace {
 
-using stats::Analysis;
-
 constexpr double residual_bottom = 260;
 constexpr std::size_t most_points = 300;
 constexpr std::size_t fewest = 4;
@@ -568,8 +567,6 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
 }
 
 namespace {
-
-using stats::Analysis;
 
 constexpr std::size_t most_shaded = 80;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The means of cells, and how much their trials and the samples within trials vary.
-
+// The sections that show measured numbers: the means of cells, how much their trials and the
+// samples within trials vary, and counters.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "report/sections/section.h"
 
 #include <fmt/format.h>

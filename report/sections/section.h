@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A section of a report as a value. It is built once from the results, and rendered as text
-// (section_text), as a part of the page (section_part in report/html/parts.h), as JSON (rows_json
-// in report/json.h) and in Markdown. To add a column, add a Field in the function that
-// makes the section's rows.
+// A section of a report as a value, and the words that sections share. A section is built once from
+// the results, and rendered as text (section_text), as a part of the page (section_part in
+// report/html/parts.h), as JSON (rows_json in report/json.h) and in Markdown. To add a column, add
+// a Field in the function that makes the section's rows.
 #pragma once
 
 #include <cstddef>
@@ -108,8 +108,8 @@ struct Shown {
 };
 Shown shown_columns(const Part& part, bool is_page);
 
-// Removes the fields that only JSON shows. Rows of a table that keep them need ten times the memory,
-// too much for a reader with tens of thousands of comparisons.
+// Removes the fields that only JSON shows. Rows of a table that keep them need ten times the
+// memory, too much for a reader with tens of thousands of comparisons.
 void drop_json_only(Row& row);
 
 // The table of a part for a text report. A row without cells becomes an empty line.
@@ -118,7 +118,7 @@ std::string section_text(const Section& section, const TextOptions& options);
 // The same table in Markdown, with the page's columns and texts.
 std::string markdown_table(const Part& part);
 
-// The words that the sections of a text report share.
+// The words that sections share.
 
 // Makes a user's name safe for a terminal and short enough for a table.
 inline constexpr std::size_t longest_name = 40;

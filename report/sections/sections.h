@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sections of a report. If the analysis has nothing for a section, the Section has no parts, or
-// the text is "".
+// The sections of a report, the rows of their tables, and the tables of causal profiles. If the
+// analysis has nothing for a section, the Section has no parts, or the text is "".
 #pragma once
 
 #include <cstdint>

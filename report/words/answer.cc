@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "report/words/answer.h"
 
 #include <fmt/format.h>
@@ -462,13 +461,12 @@ std::string answer(const Analysis& analysis) {
   return fmt::format("no verdict: {}\n{}", analysis.withheld, text);
 }
 
+// The sentence about one effect, and the words in it.
+
 namespace {
 
-using stats::Effect;
 using stats::p_words;
-using stats::Spec;
 using stats::Unit;
-using stats::Verdict;
 
 double in_percent(double ratio) {
   return 100 * (ratio - 1);
@@ -548,7 +546,7 @@ std::string range_words(const Effect& effect, const Spec& spec, bool less) {
 // "12.3 % less", "1.975 ms more", or only "less" if the size has no interval.
 std::string amount_words(const Effect& effect, const Spec& spec, bool less) {
   const double sign = less ? -1 : 1;
-  const std::string direction = less ? "less" : "more";
+  const std::string direction = less ? less_of(response_words(spec)) : "more";
   if (effect.exact && effect.ratio)
     return with_digits(sign * in_percent(*effect.ratio),
                        decimals(in_percent(*effect.ratio), {}, {}), false) +
@@ -623,9 +621,10 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
   const std::string level = level_name(effect, effect.level);
   const std::string baseline = level_name(effect, effect.baseline);
   const std::string question =
-      stats::is_withheld(effect) ? fmt::format("no verdict on {} against {}", level, baseline)
-                                 : fmt::format("cannot tell whether {} {} more or less {} than {}",
-                                               level, verb(spec), response_words(spec), baseline);
+      stats::is_withheld(effect)
+          ? fmt::format("no verdict on {} against {}", level, baseline)
+          : fmt::format("cannot tell whether {} {} more or {} {} than {}", level, verb(spec),
+                        less_of(response_words(spec)), response_words(spec), baseline);
   if (!has_range(effect) && stats::is_withheld(effect) && effect.ratio)
     return fmt::format("{}: the change is {}, without an interval (see the notes)", question,
                        percent_change(*effect.ratio, {}, {}));

@@ -105,7 +105,7 @@ TEST(Answer, WhatIsNoTimeIsHad) {
   Analysis analysis = with({faster()});
   analysis.spec.unit = Unit::number;
   analysis.spec.response = "requests";
-  EXPECT_THAT(answer(analysis), StartsWith("opt=O2 has 12.3 % less requests than opt=O1 ("));
+  EXPECT_THAT(answer(analysis), StartsWith("opt=O2 has 12.3 % fewer requests than opt=O1 ("));
 }
 
 TEST(Answer, WithoutARatioItIsTheDifferenceInItsUnit) {

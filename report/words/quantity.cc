@@ -89,6 +89,13 @@ std::string level_text(double alpha) {
   return fmt::format("{:.4g} %", 100 * (1 - alpha));
 }
 
+const char* less_of(std::string_view response) {
+  // Names of times and sizes may end like plurals.
+  for (const std::string_view ending : {"ss", "_ns", "_us", "_ms", "_s"})
+    if (response.ends_with(ending)) return "less";
+  return response.ends_with('s') ? "fewer" : "less";
+}
+
 std::string short_number(double value) {
   return fmt::format("{:.4g}", value);
 }

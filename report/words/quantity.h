@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "stats/verdicts/analysis.h"
 
@@ -39,6 +40,10 @@ std::string p_text(double p);
 
 // The confidence level of an interval: "95 %".
 std::string level_text(double alpha);
+
+// "fewer" for a plural that is counted ("instructions"), "less" for other responses ("wall time",
+// "max_rss", "latency_ms").
+const char* less_of(std::string_view response);
 
 // With four digits: "0.009523", "2.4e+15".
 std::string short_number(double value);

@@ -57,5 +57,12 @@ TEST(Quantity, PHasThreeDigitsUntilItIsTiny) {
   EXPECT_EQ(p_text(1e-12), "<0.0001");
 }
 
+TEST(Quantity, CountedThingsAreFewerAndOthersAreLess) {
+  for (const char* name : {"instructions", "requests", "page-faults"})
+    EXPECT_STREQ(less_of(name), "fewer") << name;
+  for (const char* name : {"wall time", "max_rss", "latency_ms", "wait_s", ""})
+    EXPECT_STREQ(less_of(name), "less") << name;
+}
+
 }  // namespace
 }  // namespace stab::report

@@ -370,9 +370,7 @@ __attribute__((always_inline)) inline uint32_t hash_code(const unsigned char* co
 }  // namespace stab::abi
 
 // The note that tells where the table is. Every executable and shared library that szc links holds
-// one.
-
-// The unusual alignment makes the linker give this note a program header of its own, which becomes
-// the table's.
+// one. The unusual alignment makes the linker give this note a program header of its own, which
+// becomes the table's.
 extern "C" __attribute__((section(".note.stab"), aligned(16), visibility("hidden")))
 const stab::abi::Note stab_note;

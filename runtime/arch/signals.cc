@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/arch/signals.h"
 
 #include <asm/unistd.h>
@@ -152,7 +151,7 @@ void restart_uninterrupted_call(ucontext_t& context, int own_signal) {
 
 }  // namespace stab::rt
 
-// movq $15, %rax; syscall
+// stab_return_from_signal: movq $15, %rax; syscall
 __asm__(
     ".section stab_text,\"ax\",@progbits\n"
     ".p2align 4, 0x90\n"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The machine code that a handler of one of our signals needs: it restarts the system call that the
+// signal interrupted, and returns to the program.
 #pragma once
 
 #include <ucontext.h>

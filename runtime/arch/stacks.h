@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Stacks other than the program's: calls on another stack, and the processor's shadow stack.
 #pragma once
 
 #include <stdint.h>

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
+// Proofs of where the caller runs: in our signal handler (InHandler), outside of all handlers
+// (OutsideHandlers), or before our start (BeforeStart). A function that may only be called there
+// takes the proof as a parameter, so that the compiler refuses any other call.
+#pragma once
+
+namespace stab::rt {
+
 // Proof that the caller runs in our signal handler: functions that only handlers may call take one.
 // Only the handler's entry can make it, so the compiler refuses a call from anywhere else.
 // handler_test.sh finds these functions by the type's name in the symbols, and inspects all their
 // object files: they reach no lock, no function of libc and no function of the heap. Functions that
 // the program's handlers may call don't take this type, because they have other callers, too. There
-// OutsideHandlers excludes functions that wait or ask libc, and handler_test.sh follows every
-// call.
-#pragma once
-
-namespace stab::rt {
-
+// OutsideHandlers excludes functions that wait or ask libc, and handler_test.sh follows every call.
 class InHandler {
  public:
   InHandler(const InHandler&) = delete;
@@ -34,7 +36,6 @@ class InHandler {
 //      before it.
 //   3. The first frames of main and of the first thread, and the sizes of stacks, are set before
 //      main or a thread exists.
-
 class OutsideHandlers {
   OutsideHandlers() = default;
   friend struct AtStartAndEnd;  // start.cc: before constructors, in those of libraries, at exit

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/base/output_files.h"
 
 #include "runtime/base/check.h"

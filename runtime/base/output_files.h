@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file of the option report=. The process that opened it appends lines, and each forked child
-// that makes new layouts of its own appends one line.
+// The two files that the runtime writes: the report, and the places of functions.
 #pragma once
 
 #include <stdint.h>
@@ -10,6 +9,9 @@
 #include "runtime/base/places.h"
 
 namespace stab::rt {
+
+// The file of the option report=. The process that opened it appends lines, and each forked child
+// that makes new layouts of its own appends one line.
 
 // Remembers the file. The path is made absolute, because the program may change its directory.
 void open_report(const Options& options);
@@ -27,10 +29,10 @@ void resume_report();
 // Writes one line to standard error.
 void complain(const char* what, const char* detail);
 
-// Writes into the file of the option places= (places.h). The file was mapped at start, so nothing
-// here can fail later, neither in a sandbox nor without free descriptors.
+// The file of the option places= (places.h). It is mapped at start, so writing into it cannot fail
+// later, neither in a sandbox nor without free descriptors.
 
-// Leaves a file alone if it does not begin as places.h says.
+// Leaves the file alone if it does not begin as places.h says.
 void open_places(const Options& options);
 bool places_wanted();
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/epoch/epoch.h"
 
 #include <dlfcn.h>
@@ -222,9 +221,7 @@ NoEpochs::~NoEpochs() {
 }  // namespace stab::rt
 
 // Cancelling a thread: libc installs its own handler of our signal when it first cancels one, and
-// then our handler goes before libc's again.
-
-// Weak, because a program may define its own.
+// then our handler goes before libc's again. Weak, because a program may define its own.
 extern "C" __attribute__((weak, visibility("default"))) int pthread_cancel(pthread_t thread) {
   using Cancel = int (*)(pthread_t);
   static Cancel next;

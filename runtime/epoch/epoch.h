@@ -1,4 +1,17 @@
 // SPDX-License-Identifier: MIT
+// Epochs: after each period of CPU time, on the thread whose alarm comes first, all threads stop,
+// the functions that were called get new places, frames are moved, and layouts that nothing refers
+// to any more become free again.
+//
+// Invariants:
+//   1. The handler allocates nothing from libc, takes no lock of libc and uses no stdio.
+//   2. A thread that is not stopped (it sleeps, or did not answer) is safe: an epoch changes
+//      nothing that the thread may run or read, except single aligned words that are right before
+//      and after, and pages of stubs, which are replaced as a whole.
+//   3. A layout is used again only after every thread was seen, at some epoch since the layout was
+//      retired, not to refer to it. From then on no thread can come to refer to it.
+//   4. There is one epoch at a time, and code that changes the list of images keeps epochs out
+//      meanwhile.
 #pragma once
 
 #include <stdint.h>
@@ -24,20 +37,6 @@ struct EpochCounts {
   uint64_t without_alarm = 0;
   uint64_t late_ns = 0;
 };
-
-// Epochs: after each period of CPU time, on the thread whose alarm comes first, all threads stop,
-// the functions that were called get new places, frames are moved, and layouts that nothing refers
-// to any more become free again.
-//
-// Invariants:
-//   1. The handler allocates nothing from libc, takes no lock of libc and uses no stdio.
-//   2. A thread that is not stopped (it sleeps, or did not answer) is safe: an epoch changes
-//      nothing that the thread may run or read, except single aligned words that are right before
-//      and after, and pages of stubs, which are replaced as a whole.
-//   3. A layout is used again only after every thread was seen, at some epoch since the layout was
-//      retired, not to refer to it. From then on no thread can come to refer to it.
-//   4. There is one epoch at a time, and code that changes the list of images keeps epochs out
-//      meanwhile.
 
 // Returns nullptr, or the reason why there will be no epochs.
 const char* start_epochs(const Options& options, const OutsideHandlers& proof);

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each thread has a timer on its own CPU time, which signals that thread. The thread runs at that
-// moment, so the signal wakes nobody: the kernel (from 5.10 on) checks these timers when a thread
-// returns to its program. A signal to the whole process could wake a sleeper, whose call ends with
-// EINTR although another thread handled the signal.
-//
-// epoch_signal.h says which signal that is.
-//
-// Any thread may call set_own() and set_again() at any time. The other functions have one caller at
-// a time.
-
+// When the next epoch is due: the alarms of threads, and then the schedule, which sets them.
 #include "runtime/epoch/schedule.h"
 
 #include <stdint.h>
@@ -16,6 +7,13 @@
 #include "runtime/base/os.h"
 #include "runtime/epoch/threads.h"
 
+// Each thread has a timer on its own CPU time, which signals that thread. The thread runs at that
+// moment, so the signal wakes nobody: the kernel (from 5.10 on) checks these timers when a thread
+// returns to its program. A signal to the whole process could wake a sleeper, whose call ends with
+// EINTR although another thread handled the signal. (epoch_signal.h says which signal that is.)
+//
+// Any thread may call set_own() and set_again() at any time. The other functions have one caller at
+// a time.
 namespace stab::rt::alarms {
 
 // A timer takes a place in the queue of signals, which the program's own signals need, so the
@@ -231,9 +229,9 @@ void give_to_runners(uint64_t when_ns) {
   if (missing > without_alarm) without_alarm = missing;
 }
 
-// The running threads share `remaining`, the time until the next epoch. A thread that has not answered gets no alarm: a
-// library may wait for this signal in a thread of its own, and would take our signal for its own
-// timer's.
+// The running threads share `remaining`, the time until the next epoch. A thread that has not
+// answered gets no alarm: a library may wait for this signal in a thread of its own, and would take
+// our signal for its own timer's.
 void set_alarms(uint64_t remaining, bool all_listed) {
   if (!alarms_used) return;
   if (!all_listed) return set_alarm(os::thread_id(), remaining);

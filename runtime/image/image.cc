@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/image/image.h"
 
 #include "runtime/base/check.h"
@@ -11,10 +10,10 @@
 #include "runtime/image/relink.h"
 #include "runtime/image/unwind.h"
 
-// The image's records in the file of the option places=.
-
 namespace stab::rt {
 namespace {
+
+// The image's records in the file of the option places=.
 
 template <class T>
 T* items_of(places::Record* record) {
@@ -555,6 +554,8 @@ void close_image(Image& image) {
 }
 
 namespace {
+
+// The list of images.
 
 // The low bits of a slot's word. The bits above count the images that were taken from the slot.
 enum State : uint32_t { empty, claimed, visible };

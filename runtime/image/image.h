@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One executable or shared library, its table, and the places of its functions.
+// One executable or shared library, its table, and the places of its functions; and the list of all
+// images.
 //
 // Glossary: the *original* is the code where it was linked; its entry stays the function's address
 // for everybody who takes it. A *copy* is the code elsewhere, with the same inner layout. A

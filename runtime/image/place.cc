@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/image/place.h"
 
 #include "runtime/base/check.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Chooses the places of copies. Their memory is regarded as a circle of `span` units. Functions lie
-// on it in a random order with random gaps (every division of the free space into gaps is equally
-// likely), and the whole is turned by a random angle. So the place of each function is uniform on
-// the circle, and its distance to a second function's place is nearly uniform.
+// Chooses the places of copies, and finds memory for them near the image. The memory is regarded as
+// a circle of `span` units. Functions lie on it in a random order with random gaps (every division
+// of the free space into gaps is equally likely), and the whole is turned by a random angle. So the
+// place of each function is uniform on the circle, and its distance to a second function's place is
+// nearly uniform.
 //
 // Invariants:
 //   1. span is a multiple of 256 KB and at least twice the size of all functions: bits 4 to 17 of

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/image/unwind.h"
 
 #include <dlfcn.h>
@@ -231,10 +230,6 @@ uint8_t* describe_label_stub(const Image& image, uint32_t label) {
 
 namespace {
 
-// The unwinder asks _dl_find_object for the frame descriptions of a pc. Our function is exported
-// from the executable and so precedes libc's: it answers for copies, and asks libc's for everything
-// else. It takes no locks and allocates nothing.
-
 using FindObject = int (*)(void*, dl_find_object*);
 
 int find_before_start(void* pc, dl_find_object* result) {
@@ -284,6 +279,9 @@ void prepare_find_object(const OutsideHandlers& /*proof*/) {
 
 }  // namespace stab::rt
 
+// The unwinder asks _dl_find_object for the frame descriptions of a pc. Our function is exported
+// from the executable and so precedes libc's: it answers for copies, and asks libc's for everything
+// else. It takes no locks and allocates nothing.
 extern "C" __attribute__((visibility("default"))) int _dl_find_object(void* pc,
                                                                       dl_find_object* result) {
   using namespace stab::rt;

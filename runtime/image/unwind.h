@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Call frame descriptions for copies: clones of the CIEs and FDEs with their relative fields
-// adjusted, and a sorted search table as in .eh_frame_hdr. If there is one layout, the exception
-// tables (LSDA) of the originals serve the copies, too: call sites and landing pads are relative to
-// the start of the function, and the rest does not depend on it. If there are several, the
-// switchboard's exception tables are used. The marks of the first layout and the stubs of functions
-// have descriptions of their own, because none of the function's code has run there yet. The stub
-// of a label has its function's description, as if the function lay such that the label is at the
-// stub.
+// Writes the call frame descriptions of copies, and gives them to unwinders that ask for them.
+//
+// The descriptions are clones of the CIEs and FDEs with their relative fields adjusted, and a
+// sorted search table as in .eh_frame_hdr. If there is one layout, the exception tables (LSDA) of
+// the originals serve the copies, too: call sites and landing pads are relative to the start of the
+// function, and the rest does not depend on it. If there are several, the switchboard's exception
+// tables are used. The marks of the first layout and the stubs of functions have descriptions of
+// their own, because none of the function's code has run there yet. The stub of a label has its
+// function's description, as if the function lay such that the label is at the stub.
 #pragma once
 
 #include <dlfcn.h>
@@ -29,6 +30,9 @@ void describe_stubs(const Switchboard& board);
 // describes its function. The description is written when somebody asks for it, which few programs
 // ever do. Any number of threads and handlers may call this at any time.
 uint8_t* describe_label_stub(const Image& image, uint32_t label);
+
+// An unwinder asks _dl_find_object for the descriptions. Ours answers for copies and stubs, and
+// asks libc's for everything else:
 
 // Looks up libc's _dl_find_object now: an unwinder may run in a handler, while another thread holds
 // the loader's lock for a long time.

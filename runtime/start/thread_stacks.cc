@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/start/thread_stacks.h"
 
 #include <dlfcn.h>
@@ -132,6 +131,8 @@ uint64_t stack_size(const pthread_attr_t* attributes) {
 }
 
 namespace {
+
+// The first frames.
 
 constexpr uint64_t step = 16;
 constexpr uint64_t main_span = 65536;

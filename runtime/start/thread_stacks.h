@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes the stacks of threads larger while frames have pads.
+// Makes the stacks of threads larger while frames have pads, and lets the first frames begin at
+// random depths.
 //
 // A frame takes at least 16 bytes, and a frame of a recursive function takes at most 112 more. So
 // eight times the size is enough for any depth that the program reached without pads. Stacks become
@@ -41,7 +42,6 @@ uint64_t stack_size(const pthread_attr_t* attributes);
 
 // The first frames of main and of threads, on which all others stand, begin a random number of
 // bytes lower. So the size of the environment leaves no trace in the addresses of frames.
-
 void move_first_frames(const BeforeStart& proof, const Random& random);
 
 // From now on threads tell epochs that they begin.

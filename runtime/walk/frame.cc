@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/walk/frame.h"
 
 #include <stddef.h>

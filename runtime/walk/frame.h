@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One frame of a walk: reads the stack and the code that the frame refers to, evaluates expressions
-// in the frame, and finds the caller's frame by rules or in the kernel's signal frame.
+// in the frame, and finds the caller's frame by rules or in the kernel's signal frame. Recognises
+// the machine code that tells what kind of frame it is.
 #pragma once
 
 #include <stdint.h>
@@ -52,7 +53,7 @@ bool evaluate(Walk& walk, ByteReader operations, const uint64_t* cfa, uint64_t& 
 // rules or the stack are corrupt, or if the rules need a register whose value isn't known.
 bool unwind_frame(Walk& walk, const Row& row, bool signal_frame, Walk& caller);
 
-// Recognises machine code that a walk must know: calls, signal trampolines and PLT entries.
+// Machine code that a walk must know: calls, signal trampolines and PLT entries.
 
 // Whether a call ends exactly at `end`. `count` bytes before `end` can be read.
 bool ends_with_call(const uint8_t* end, uint32_t count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The verbs and options of stabctl, and the functions in client that they call. Add a new verb to
-// the file of its kind.
+// verbs.cc.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,8 @@
 
 namespace stab::command_line {
 
+using namespace client;
+
 void CommandLine::add_ab() {
   Arguments& a = arguments_;
   CLI::App* ab = verb(
@@ -129,8 +131,6 @@ void CommandLine::add_ab() {
       ->capture_default_str();
   json_flag(demo);
 }
-
-using namespace client;
 
 void CommandLine::add_plan_verbs() {
   Arguments& a = arguments_;
@@ -270,8 +270,6 @@ void CommandLine::add_experiment_verbs() {
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }
-
-using namespace client;
 
 namespace {
 
@@ -748,8 +746,6 @@ void CommandLine::add_causal() {
                      "Folder that contains the profile's database, such as a folder of 'stabctl "
                      "run'; no daemon is needed");
 }
-
-using namespace client;
 
 void CommandLine::add_database_verbs() {
   Arguments& a = arguments_;

@@ -388,9 +388,9 @@ void Daemon::after_session_step() {
   tell_status();
 }
 
-namespace {
-
 // The requests of users about experiments that wait, run or have ended.
+
+namespace {
 
 std::string not_there(store::Id id) {
   return fmt::format(
@@ -650,10 +650,10 @@ Result<void> Daemon::hold_queue(bool held, std::uint32_t uid) {
   return {};
 }
 
-namespace {
-
 // The daemon as a service: its socket, its signals, its end, and its messages to the service
 // manager.
+
+namespace {
 
 namespace fs = std::filesystem;
 

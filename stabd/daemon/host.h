@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The machine under the daemon: accounts of users, the CPUs that the daemon keeps to, and the
-// settings that plans may change. Accounts maps user ids to accounts: the owner of a range of
-// subordinate ids (/etc/subuid) can act as every user in it, so limits count all of them as one
-// account.
+// The machine under the daemon: accounts of users, the CPUs that the daemon keeps to, the settings
+// that plans may change, the daemon's folders, and a look whether the machine is quiet. Accounts
+// maps user ids to accounts: the owner of a range of subordinate ids (/etc/subuid) can act as every
+// user in it, so limits count all of them as one account.
 //
 // Invariants
 //  A1  An id belongs to the owner of its range; if ranges overlap, the first one counts. A range of
@@ -89,7 +89,7 @@ Result<std::vector<machine::Outcome>> quiesce_allowed(machine::Keeper& keeper,
 // the machine, this is left to it.
 void put_back_what_was_left(const std::string& logs, const std::string& root);
 
-// Makes the daemon's folders with the right permissions.
+// The next functions make the daemon's folders with the right permissions.
 
 // Makes a folder that only its owner may enter, because plans, their output and copies of their
 // sources are private.
@@ -107,7 +107,6 @@ std::string database_in(const std::string& state_folder);
 
 // Watches the machine for a moment while no trial runs, for an experiment that waits for a quiet
 // machine.
-
 class QuietLook {
  public:
   // `loud` says what was not quiet, or is "", and `missing` lists the bounds that can't be checked

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time for the parts of the daemon: a clock, and timers that call their owner. The daemon gives its
-// parts its event loop (loop.h). A test gives them a clock of its own (clock_testing.h).
+// A part of the daemon sees this much of the rest: time, and somebody who waits for its answer.
 #pragma once
 
 #include <chrono>
@@ -12,6 +11,7 @@
 
 namespace stab::daemon {
 
+// Calls its owner when its time has come.
 class Timer {
  public:
   Timer() = default;
@@ -30,6 +30,8 @@ class Timer {
   [[nodiscard]] virtual bool runs() const = 0;
 };
 
+// Time for the parts of the daemon. The daemon gives its parts its event loop (loop.h). A test
+// gives them a clock of its own (clock_testing.h).
 class Clock {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -49,7 +51,6 @@ class Clock {
 };
 
 // Somebody who waits for an answer: a client, as the parts of the daemon see it.
-
 class Asker {
  public:
   Asker() = default;

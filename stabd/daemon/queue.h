@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The experiments that wait for their turn, and the choice of the next one. Pure: no clock, no I/O.
+// The experiments that wait for their turn, the choice of the next one, and the time for which its
+// user has the machine. The Queue is pure: it has no clock and does no I/O.
 //
 // Invariants
 //  Q1  The next experiment is the one with the highest priority among those that are not held.
@@ -95,7 +96,6 @@ class Queue {
 };
 
 // Limits the time for which one user's experiment has the machine while others wait (limits.turn).
-
 class MachineTurn {
  public:
   // `limit` is limits.turn, and 0 means no limit. `cut_short` is called from the loop when the

@@ -539,7 +539,7 @@ Result<protocol::LearnReply> answer(const Context& context, const protocol::Lear
   return protocol::LearnReply{.learned = count};
 }
 
-// A request that only readers can answer (reading.h).
+// A request that only readers can answer (reading_of()).
 template <class Request>
 concept NeedsReader =
     std::same_as<Request, protocol::ReportRequest> ||

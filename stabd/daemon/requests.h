@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Turns clients' requests into requests to readers, and reads the readers' answers.
+// Answers the requests of clients, which doc/protocol.md lists. Turns some of them into requests to
+// readers, and reads the readers' answers.
 #pragma once
 
 #include <string>
@@ -10,6 +11,9 @@
 #include "protocol/reading.h"
 
 namespace stab::daemon {
+
+class Connection;
+class Daemon;
 
 // The reader's request without the experiments and the database. Refuses unknown formats.
 Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request);
@@ -28,11 +32,6 @@ Result<std::string> text_in(const Fd& file, std::size_t most);
 
 // The answer of a reader that verifies trials or an archive.
 Result<protocol::FindingsReply> findings_in(const Result<Fd>& answer);
-
-// Answers the requests of clients, which doc/protocol.md lists.
-
-class Connection;
-class Daemon;
 
 // Answers one request line with one line, {"ok":true,...} or {"ok":false,"error":...}, now or
 // later; progress lines follow the answer to `watch`. `line` may be any bytes. Users see and change

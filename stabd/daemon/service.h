@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The conversation with a service manager, usually systemd, through environment variables and
-// datagrams; see sd_notify(3) and sd_listen_fds(3). Without a service manager nothing is sent.
+// The daemon as a service: its conversation with a service manager, from the message that it is
+// ready to the stages of its end.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,8 @@
 
 namespace stab::service {
 
+// The conversation with a service manager, usually systemd, through environment variables and
+// datagrams; see sd_notify(3) and sd_listen_fds(3). Without a service manager nothing is sent.
 class Manager {
  public:
   Manager() = default;
@@ -47,7 +49,6 @@ namespace stab::daemon {
 
 // Keeps the service manager informed: that we serve, that we are alive, which experiment runs, and
 // that we stop.
-
 class Supervision {
  public:
   Supervision(Clock& clock, service::Manager manager);
@@ -71,7 +72,6 @@ class Supervision {
 // The daemon's end, in stages. The first signal lets the running trial end, if the settings say so
 // and it ends in time, and lets notices go out. The next signal doesn't wait for the trial, and one
 // during the wait for notices ends that wait.
-
 class Ending {
  public:
   // The daemon's work at each stage.

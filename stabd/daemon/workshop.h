@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The worker process as the loop sees it: lines in both directions, its output, and its end. At
-// most one runs at a time.
-//
-// The worker has the rights of its trials, which may be hostile, so it shares nothing with us
-// except one end of a socket and of a pipe. Its output is logged without control characters, up to
-// a limit.
+// The running experiment's workers: one on our machine, or one at each of its places on a cluster.
+// Also the cgroup of trials on our machine, the folder in the build cache, and the machine's CPUs
+// and settings.
 #pragma once
 
 #include <uv.h>
@@ -61,6 +58,11 @@ struct WorkerEvents {
   std::function<void(const std::string& how)> ended;
 };
 
+// A worker process as the loop sees it: lines in both directions, its output, and its end.
+//
+// The worker has the rights of its trials, which may be hostile, so it shares nothing with us
+// except one end of a socket and of a pipe. Its output is logged without control characters, up to
+// a limit.
 class WorkerProcess {
  public:
   // The loop owns the worker, which lives until its end has been reported and its handles are
@@ -117,10 +119,6 @@ class WorkerProcess {
 // Ends the worker that an earlier daemon left, if the record names a living one, and all processes
 // that it started.
 Result<void> end_recorded_worker(const std::string& record, const std::string& token);
-
-// The running experiment's workers: one on our machine, or one at each of its places on a cluster.
-// Also the cgroup of trials on our machine, the folder in the build cache, and the machine's CPUs
-// and settings.
 
 struct WorkshopOptions {
   std::string program;  // stabd itself

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Turns a request into the line of its answer.
 
 #include "store/reader.h"
 
@@ -364,9 +363,6 @@ Result<void> answer(store::Reader& store, const ReadRequest& request, AnswerFile
 }
 
 namespace {
-
-using protocol::Reading;
-using protocol::ReadRequest;
 
 constexpr std::size_t at_once = std::size_t{3} << 16;
 

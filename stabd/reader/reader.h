@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Limits the resources that reading an untrusted file may use.
+// The program that reads many trials for the daemon (stabd --reader): reports, exports, stopping
+// rules and verification. It opens the database read-only, answers one request and ends.
 #pragma once
 
 #include <chrono>
@@ -9,6 +10,7 @@
 
 namespace stab::reader {
 
+// Limits the resources that reading an untrusted file may use.
 struct Bounds {
   std::uint64_t memory = 0;     // this process's bytes of address space
   std::chrono::seconds cpu{0};  // after this time the kernel ends the process
@@ -25,9 +27,6 @@ void keep_within(const Bounds& bounds);
 // Gives this process the user's rights and no capabilities. From here on it may only use memory,
 // the time and its open descriptors; every other system call fails.
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
-
-// The program that reads many trials for the daemon (stabd --reader): reports, exports, stopping
-// rules and verification. It opens the database read-only, answers one request and ends.
 
 // Descriptor 3 is a file with the request (protocol/reading.h), which the answer replaces. Returns
 // the exit code: 0 if the file has an answer, even a refusal; otherwise 1.

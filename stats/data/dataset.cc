@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/data/dataset.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The data to analyse: one number for each trial, and categorical columns that describe the trial.
+// An Interner gives texts the codes of such a column.
 #pragma once
 
 #include <array>
@@ -53,7 +54,6 @@ struct Dataset {
 };
 
 // Gives texts numbers, in the order in which they first appear.
-
 class Interner {
  public:
   std::uint32_t code(std::string_view text);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The columns of a dataset as the model sees them.
-
 #include "stats/data/prepare.h"
 
 #include <fmt/format.h>
@@ -22,11 +20,12 @@
 #include "stats/data/terms.h"
 
 namespace stab::stats {
+namespace {
 
 // Rows are counted in 32 bits, like levels.
 using Row = std::uint32_t;
 
-inline constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
 
 // A column as the model sees it. An absent column has a single level.
 struct View {
@@ -56,15 +55,6 @@ struct Views {
   }
 };
 
-// Makes the views of the columns that the spec names. A column that the data lacks is removed from
-// the spec, with a note.
-Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out);
-
-// Returns the names of the levels that have data, in their order.
-std::vector<std::string> used_levels(const View& view);
-
-namespace {
-
 View view(const Column* column, std::span<const Row> rows) {
   View result{.column = column, .map = {}};
   if (column == nullptr) return result;
@@ -93,8 +83,7 @@ const Column* find_or_note(const Dataset& data, std::string& name, Notes& notes)
   return column;
 }
 
-}  // namespace
-
+// Returns the names of the levels that have data, in their order.
 std::vector<std::string> used_levels(const View& view) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < view.map.size(); ++i)
@@ -102,6 +91,8 @@ std::vector<std::string> used_levels(const View& view) {
   return names;
 }
 
+// Makes the views of the columns that the spec names. A column that the data lacks is removed from
+// the spec, with a note.
 Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) {
   Spec& spec = out.spec;
   Views views;
@@ -130,10 +121,7 @@ Views make_views(const Dataset& data, std::span<const Row> rows, Prepared& out) 
   return views;
 }
 
-namespace {
-
-// Sorts rows into groups in one pass.
-
+// Rows that were sorted into groups in one pass.
 struct Collected {
   std::vector<Group> groups;
   std::vector<Trial> trials;  // their groups are indices into `groups`

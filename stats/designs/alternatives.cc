@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/designs/alternatives.h"
 
 #include <algorithm>

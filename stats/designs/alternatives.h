@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The same comparisons by methods that assume less. They stand beside the result and do not replace
-// it, so that no preliminary test chooses the reported result.
+// The same comparisons by methods that assume less: tests of ranks, permutation tests and
+// randomization tests. They stand beside the result and do not replace it, so that no preliminary
+// test chooses the reported result.
 #pragma once
 
 #include <span>

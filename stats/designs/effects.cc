@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/designs/effects.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes effects from estimates: changes with intervals and p-values. decide.h adds the verdicts.
+// Makes effects and interactions from estimates: changes with intervals and p-values. Also has the
+// contrasts of cells that are estimated, and changes of the variance. decide.h adds the verdicts.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +61,9 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
 // probability 1 - alpha (Bonferroni).
 void set_adjusted_intervals(const Prepared& data, Analysis& analysis);
 
+// Comparisons of cells with weights: a treatment's effect, or an interaction of treatments with two
+// levels each. Both are averaged over the other treatments.
+
 // The cells at the baseline, and the cells at the level, with the same levels of the other
 // treatments.
 struct Sides {
@@ -72,9 +76,6 @@ Sides sides(const Prepared& data, const std::vector<Group>& cells, const Compari
 // The mean at the level minus the mean at the baseline, both over the pairs of sides().
 Contrast contrast_of(const Prepared& data, const std::vector<Group>& cells,
                      const Comparison& comparison);
-
-// Comparisons of cells with weights: a treatment's effect, or an interaction of treatments with two
-// levels each. Both are averaged over the other treatments.
 
 // The difference of differences, or for three treatments the difference of such differences. It has
 // no weights if the subject lacks a cell that is needed.

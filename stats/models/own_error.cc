@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/models/own_error.h"
 
 #include <algorithm>

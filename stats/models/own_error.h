@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each comparison has its own error: the variation of the comparison itself between independent
-// units. A unit is a block, a subject, a seed, or, if nothing ties trials together, a trial.
+// units. A unit is a block, a subject, a seed, or, if nothing ties trials together, a trial:
+// Welch's tests are for such trials.
 //
 // Layouts that are drawn for each block change the effects of treatments, so a treatment's effect
 // varies from block to block, and each treatment's effect varies by its own amount. A residual that

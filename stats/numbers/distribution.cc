@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/numbers/distribution.h"
 
 #include <boost/math/distributions/chi_squared.hpp>
@@ -52,7 +51,6 @@ std::optional<double> t_upper_quantile(double tail, double df) {
 namespace {
 
 namespace math = boost::math;
-namespace policies = math::policies;
 using QuietPolicy = policies::policy<
     policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
     policies::overflow_error<policies::ignore_error>,

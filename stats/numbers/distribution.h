@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tails and quantiles of the distributions that tests need, by Boost.Math. They return nothing
-// where they are not defined: for degrees of freedom of 0 or below, or numbers that are not finite.
+// Tails, quantiles and densities of the distributions that tests, intervals and power need, by
+// Boost.Math. An optional result is absent where the function is not defined (for degrees of
+// freedom of 0 or below, or numbers that are not finite), and if a series does not converge.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,6 @@ std::optional<double> t_two_sided(double t, double df);
 
 // The x with P(X > x) = tail for Student's t; 0 < tail < 1.
 std::optional<double> t_upper_quantile(double tail, double df);
-
-// Distributions that tests, intervals and power need beyond those of distribution.h, by Boost.Math.
-// They return nothing where they are not defined, or if the series does not converge.
 
 double normal_density(double z);
 double normal_cdf(double z);

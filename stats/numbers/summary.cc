@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/numbers/summary.h"
 
 #include <algorithm>

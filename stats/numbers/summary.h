@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Summaries of one column of numbers.
+// Summaries of columns of numbers: moments, means with intervals, medians, ranks and quantiles.
 #pragma once
 
 #include <cmath>
@@ -52,7 +52,7 @@ std::optional<Summary> summarise(std::span<const double> values, double alpha);
 // 0.
 std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha);
 
-// Medians, ranks and order statistics of pairs.
+// Medians, ranks, and order statistics of numbers and of pairs.
 
 // The median of one or more finite numbers.
 double median(std::span<const double> values);

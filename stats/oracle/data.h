@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Raw data for tests: the same numbers as in make.R, which holds what R makes of them.
+// Numbers for tests, the same on every machine: the raw data of make.R, which holds what R makes of
+// them, and simulated samples.
 #pragma once
 
 #include <cmath>
@@ -131,9 +132,7 @@ inline Dataset plant_growth() {
   return data;
 }
 
-// Simulated samples: the same on every machine.
-
-// Box and Muller, 1958.
+// Simulated normal numbers (Box and Muller, 1958).
 class Normal {
  public:
   explicit Normal(std::uint64_t seed) : random_(seed) {}

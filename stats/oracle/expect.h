@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comparing with R's numbers.
+// Compares with R's numbers. Some comparisons also say at the end of the test program how close the
+// numbers came: the figures of doc/statistics.md.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,9 +54,6 @@ inline void expect_table(const AnovaTable& table, const std::vector<Expected>& e
   ASSERT_EQ(table.rows.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) expect_row(table.rows[i], expected[i]);
 }
-
-// Comparing with R's numbers, and saying at the end of the test program how close they came: the
-// figures of doc/statistics.md.
 
 // The largest relative deviation of each function; printed when the program ends.
 class Deviations {

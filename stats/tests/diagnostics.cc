@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/tests/diagnostics.h"
 
 #include <algorithm>

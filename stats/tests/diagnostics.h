@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests whether successive trials depend on each other. `values` are residuals in the order of
-// time; if rows were sorted or grouped, independent numbers seem to depend on each other.
+// Tests of one column of residuals: whether successive trials depend on each other, and whether the
+// numbers are normal.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,9 @@
 #include "base/error.h"
 
 namespace stab::stats {
+
+// Two tests of whether successive trials depend on each other. `values` are residuals in the order
+// of time; if rows were sorted or grouped, independent numbers seem to depend on each other.
 
 struct AutocorrelationTest {
   double r = 0;  // sum of (x[i] - mean)(x[i+1] - mean) / sum of (x[i] - mean)^2
@@ -35,8 +38,8 @@ struct RunsTest {
 // otherwise from the normal approximation. The test needs two or more numbers on each side.
 Result<RunsTest> runs_test(std::span<const double> values);
 
-// Tests whether a sample is normal. A small p says that it is not; a large p does not say that it
-// is.
+// Two tests of whether a sample is normal. A small p says that it is not; a large p does not say
+// that it is.
 
 struct NormalityTest {
   double statistic = 0;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/tests/estimate.h"
 
 #include <algorithm>

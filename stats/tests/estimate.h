@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An estimated difference between two levels, with its tests and intervals. It is a difference of
-// means, or a median of differences.
+// An estimated difference between two levels, with its tests and intervals, and the tests that make
+// such estimates from samples. The difference is one of means, or a median of differences.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,8 @@ std::optional<Interval> ratio_interval(const Estimate& estimate, double alpha);
 // tests (Schuirmann, 1987). This is the only test of equivalence in the project.
 std::optional<double> p_same(const Estimate& estimate, double margin);
 
-// Student's t-tests (Biometrika 1908) as estimates: estimate.h turns them into p-values and
-// intervals. Welch's test is in own_error.h.
+// Student's t-tests (Biometrika 1908) as estimates, which the functions above turn into p-values
+// and intervals. Welch's test is in own_error.h.
 
 // The mean of b minus the mean of a, with one variance for both. It needs three numbers in all and
 // at least one on each side, and they must not all equal their mean.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Permutation tests of two levels that are compared within strata, one stratum for each combination
-// of the other treatments' levels. How often would the numbers be as far apart if they were dealt
-// at random to the two sides of their own stratum? No number moves to another stratum, so strata
-// may differ in any way. Subtracting their means and dealing over all of them would ignore that the
-// means are estimates, and would reject too often if strata are small.
+// Tests that deal numbers or labels again and count how often chance alone does as much:
+// permutation tests within strata, and randomization tests, which deal labels as the order was
+// drawn.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +14,12 @@
 #include "stats/numbers/summary.h"
 
 namespace stab::stats {
+
+// Permutation tests of two levels that are compared within strata, one stratum for each combination
+// of the other treatments' levels. How often would the numbers be as far apart if they were dealt
+// at random to the two sides of their own stratum? No number moves to another stratum, so strata
+// may differ in any way. Subtracting their means and dealing over all of them would ignore that the
+// means are estimates, and would reject too often if strata are small.
 
 struct Stratum {
   std::vector<double> base{};

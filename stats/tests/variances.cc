@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/tests/variances.h"
 
 #include <algorithm>

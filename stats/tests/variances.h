@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The size of a term's effect in an analysis of variance, as a share of the variance.
+// Tests and estimates about variances: which share of the variance a term has, whether groups vary
+// equally, whether the variance changes between cells, and how much of it lies between groups.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 
 namespace stab::stats {
 
+// The size of a term's effect in an analysis of variance, as a share of the variance.
 struct Shares {
   // Partial eta squared: the term's share of the sum of its own and the error's squares. It grows
   // with the term's degrees of freedom even if nothing differs, so it describes only the sample.
@@ -29,9 +31,6 @@ struct Shares {
 // finite.
 std::optional<Shares> shares(double f, double df1, double df2, double alpha);
 
-// Tests whether groups vary equally: one-way analysis of variance of distances from each group's
-// median.
-
 struct VarianceTest {
   double f = 0;
   double df1 = 0;
@@ -39,9 +38,10 @@ struct VarianceTest {
   double p = 0;
 };
 
-// Brown and Forsythe (JASA 1974) take distances from the median, because with distances from the
-// mean (Levene, 1960) the error rate is too high for skewed numbers. The test needs two or more
-// groups of two or more numbers, and a group whose distances differ.
+// Tests whether groups vary equally, by a one-way analysis of variance of distances from each
+// group's median. Brown and Forsythe (JASA 1974) take distances from the median, because with
+// distances from the mean (Levene, 1960) the error rate is too high for skewed numbers. The test
+// needs two or more groups of two or more numbers, and a group whose distances differ.
 Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups);
 
 // Tests whether the variance changes between cells. The weights of cells sum to 0, as for means.
@@ -106,7 +106,6 @@ std::optional<Spread> spread_between_cells(std::span<const std::optional<CellSpr
 //   therefore lies within the interval. With equal sizes it is that of the analysis of variance.
 // - At r = 0 it is the F test, which gives p.
 // The interval of `within` is by chi-squared.
-
 struct ComponentIntervals {
   double between = 0;  // an estimate below 0 becomes 0, and so do the interval's ends
   Interval between_interval{};

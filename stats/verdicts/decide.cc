@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "stats/verdicts/decide.h"
 
 #include <fmt/format.h>

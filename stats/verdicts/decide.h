@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Verdicts that hold together: the probability that any verdict of a family is wrong is at most
-// alpha. All verdicts of reports, 'stabctl analyze' and exit codes come from here.
+// Decides what an analysis says: the verdicts of tested comparisons, verdicts that follow from
+// facts of builds, and whether an experiment may end. All verdicts of reports, 'stabctl analyze'
+// and exit codes come from here.
+//
+// Verdicts hold together: the probability that any verdict of a family is wrong is at most alpha.
 //
 // Each comparison has two hypotheses: "there is no difference", and, with a margin, "the difference
 // is not within the margin". At most one of the two is true, so m comparisons have at most m true
@@ -48,8 +51,8 @@ struct Interplay {
   // Returns true unless the interaction is known to be smaller than the margin of equivalence.
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
-// Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest p
-// first. doubtful_interplays() returns those that have one: missing trials may have made them.
+// Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest
+// p first. doubtful_interplays() returns those that have one: missing trials may have made them.
 // Interactions of one scope are a family at alpha, apart from the comparisons (Holm's procedure);
 // decide() sets their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);
@@ -112,9 +115,9 @@ enum class Stop {
 
 // The precision rule checks the half width of the interval of each ratio. It ignores the direction,
 // but it tends to stop when the variance looks small by chance: 95 % intervals contain the truth in
-// only 94 % of experiments that may stop from block 30 on, and in 92 % from block 5 on. So the rule and
-// the report make intervals with precision_alpha(). These contain the truth as often as they claim
-// if `min_blocks` is 20 or more (measured: doc/statistics.md).
+// only 94 % of experiments that may stop from block 30 on, and in 92 % from block 5 on. So the rule
+// and the report make intervals with precision_alpha(). These contain the truth as often as they
+// claim if `min_blocks` is 20 or more (measured: doc/statistics.md).
 inline double precision_alpha(double alpha) {
   return 0.75 * alpha;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A row of any table as named values, and its checksum. The checksum (doc/store.md, "Checksums")
-// is:
+// A row of any table as named values, its checksum, and the functions that turn records into rows
+// and back. The checksum (doc/store.md, "Checksums") is:
 //   The first 64 bits of SHA-256 over the table's name and, for each column that is not NULL, in
 //   the order of the names: name, type (i, r or t), value; every piece with its length before it.
 // So NULL differs from empty, and a column that a later version adds does not change the checksums
@@ -75,7 +75,6 @@ class Row {
 
 // Converts records to rows and back; reader.cc reads trials. The connection sets the column `id`.
 // Throws (see exceptions.h).
-
 Row to_row(const Machine& machine);
 Row to_row(const Experiment& experiment);
 Row to_row(const Build& build);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interposes calls that begin threads, and calls that wait for the end of threads and processes.
-
+// Interposes calls by which threads begin, wake each other, and wait for each other or for
+// processes.
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -142,9 +142,7 @@ STAB_WAITS_FOR_END(pid_t, wait4, (pid_t process, int* status, int options, rusag
 STAB_WAITS_FOR_END(int, system, (const char* command), (command), result != -1)
 STAB_WAITS_FOR_END(int, pclose, (FILE * pipe), (pipe), result != -1)
 
-// Interposes locks and the other calls by which threads wake each other.
-
-using namespace stab::causal;
+// Locks, and the other calls by which threads wake each other:
 
 #define STAB_WAKES(name, parameters, arguments) \
   STAB_EXPORT int name parameters {             \

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/driver/linking/inputs.h"
 
 #include <ar.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rewrites static libraries (ar), member by member.
+// Reads and changes the inputs of a link: the members of static libraries, random gaps between
+// sections, and the stack that objects ask for.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include "instrumenter/driver/link_arguments.h"
 
 namespace stab::driver {
+
+// Static libraries (ar), member by member:
 
 bool is_archive(std::string_view content);
 

@@ -38,7 +38,7 @@ void pin_dependents(Program& program);
 // Exception tables (LSDA) for code that may move again while an exception is thrown. The unwinder
 // keeps the address of a landing pad while destructors run, which may take long, so a landing pad
 // is a stub, which never moves.
-
+//
 // Returns the bytes that abi::ExceptionTable describes. `number` maps a label to its number in the
 // runtime's table.
 std::vector<std::uint8_t> write_exceptions(

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Jump tables hold distances from their base, whose address the code takes with a `lea`. A copy of
-// the function gets a copy of the table at a constant distance, so neither has to change again.
-// Tables of addresses (computed goto, and jump tables of code for a fixed address) are rewritten
-// once, so that they lead to stubs.
-
+// Finds jump tables and other places in data that lead into functions, and the registers that hold
+// the addresses of jump tables.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -20,6 +17,10 @@ namespace {
 using abi::FixupKind;
 using abi::PinReason;
 
+// Jump tables hold distances from their base, whose address the code takes with a `lea`. A copy of
+// the function gets a copy of the table at a constant distance, so neither has to change again.
+// Tables of addresses (computed goto, and jump tables of code for a fixed address) are rewritten
+// once, so that they lead to stubs.
 class DataAnalysis {
  public:
   explicit DataAnalysis(Program& program) : program_(program) {}

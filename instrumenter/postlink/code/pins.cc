@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pins functions that contain named labels whose address is used. Compilers make no such labels,
-// so a handler may compare the place of a fault with the label, or the program copies the code up
-// to it, and the function must run where it was linked. The same is true of functions whose bytes
-// or range the program uses: the pass's records, a section's bounds or another compiler's code
-// show that.
-
+// Pins functions because of references to them: to labels inside them, to their bytes, and from
+// functions that are pinned themselves.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -19,6 +15,11 @@
 namespace stab::instrumenter {
 namespace {
 
+// Pins functions that contain named labels whose address is used. Compilers make no such labels,
+// so a handler may compare the place of a fault with the label, or the program copies the code up
+// to it, and the function must run where it was linked. The same is true of functions whose bytes
+// or range the program uses: the pass's records, a section's bounds or another compiler's code
+// show that.
 class LabelAnalysis {
  public:
   explicit LabelAnalysis(Program& program) : program_(program) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/postlink/decode/decoder.h"
 
 #include <Zydis/Zydis.h>
@@ -345,7 +344,7 @@ std::vector<Instruction> read_instructions(std::span<const std::uint8_t> code,
 
 namespace {
 
-using Does = Instruction::Does;
+// Facts about a function.
 
 std::optional<Operand> pc_relative_field(const Instruction& next) {
   using Use = Operand::Use;
@@ -437,8 +436,8 @@ class Pushed {
   std::vector<std::uint8_t> stack_;
 };
 
-// A write of 32 bits clears the upper half, so it gives no address of a copy above 4 GB. The runtime
-// uses these registers only for such copies (migrate.cc).
+// A write of 32 bits clears the upper half, so it gives no address of a copy above 4 GB. The
+// runtime uses these registers only for such copies (migrate.cc).
 Registers values_written(const Instruction& next) {
   const bool address = (next.does == Does::pop && next.to != no_register && next.number == 8) ||
                        (next.is_whole(Does::address) && next.memory->pc_relative);

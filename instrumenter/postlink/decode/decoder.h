@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An instruction as a value: what it does, its operands and their sizes, and the registers it reads
-// and writes. The passes read only this value. If an instruction is not recognised, there is no
-// value; if only a part of its effect is known, the value says that it may store.
+// Machine code as values: an instruction, and a function.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +53,9 @@ struct Memory {
   [[nodiscard]] bool is_indexed() const { return index != no_register || varies; }
 };
 
+// An instruction as a value: what it does, its operands and their sizes, and the registers it reads
+// and writes. The passes read only this value. If an instruction is not recognised, there is no
+// value; if only a part of its effect is known, the value says that it may store.
 struct Instruction {
   enum class Does : std::uint8_t {
     other,  // what it writes is made from what it reads
@@ -162,8 +163,6 @@ bool for_each_instruction(std::span<const std::uint8_t> code, std::uint64_t addr
 std::vector<Instruction> read_instructions(std::span<const std::uint8_t> code,
                                            std::uint64_t address);
 
-// Reads a function's machine code and lists the fields whose value depends on where the code lies.
-
 // A pc-relative field of an instruction.
 struct Operand {
   enum class Use : std::uint8_t {
@@ -193,6 +192,7 @@ struct DecodedFunction {
   std::vector<bool> starts;       // by offset: whether an instruction starts there
 };
 
+// Reads a function's machine code and lists the fields whose value depends on where the code lies.
 DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_t address);
 
 }  // namespace stab::instrumenter

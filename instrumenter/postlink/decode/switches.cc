@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Describes what is known at one instruction about the stack pointer, the other registers, and the
-// words that hold addresses of the stack.
-
+// Follows addresses of the stack through registers and words: first what is known at one
+// instruction, then the search that applies all instructions to it.
 #include "instrumenter/postlink/decode/switches.h"
 
 #include <algorithm>
@@ -109,6 +108,8 @@ class StackWords {
   std::vector<Given> given_;  // sorted by base
 };
 
+// What is known at one instruction about the stack pointer, the other registers, and the words that
+// hold addresses of the stack.
 struct StackState {
   std::array<StackValue, register_count> registers{};
   StackWords words;

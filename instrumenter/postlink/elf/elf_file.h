@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime's reader, over a span and with a position.
+// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are the linked ones.
 #pragma once
 
 #include <elf.h>
@@ -16,6 +16,7 @@
 
 namespace stab::instrumenter {
 
+// The runtime's reader, over a span and with a position.
 class ByteReader : public rt::ByteReader {
  public:
   explicit ByteReader(std::span<const std::uint8_t> bytes)
@@ -33,8 +34,6 @@ class ByteReader : public rt::ByteReader {
  private:
   const std::uint8_t* begin_;
 };
-
-// A 64-bit x86 ELF file in memory, with every offset checked once. Addresses are the linked ones.
 
 struct Relocation {
   std::uint64_t where = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads .eh_frame to learn which description belongs to which function, and which of its fields
-// are relative to their place.
-
+// Reads frame descriptions: which of them belongs to which function, and where a function's
+// canonical frame address is at each instruction.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -93,6 +92,8 @@ bool knows_landing_base(std::string_view personality) {
   return std::ranges::any_of(names, [&](auto name) { return personality.contains(name); });
 }
 
+// Reads .eh_frame to learn which description belongs to which function, and which of its fields
+// are relative to their place.
 class FrameReader {
  public:
   FrameReader(Program& program, const Elf64_Shdr& section)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The pass (instrumenter/pass/pads.h) has added an unused object to frames, so that the
-// size of each frame is a 32-bit number. This file removes the object again where that is
-// certainly right, and finds the places of the numbers.
+// The pass (instrumenter/pass/pads.h) has added an unused object to frames, so that the size of
+// each frame is a 32-bit number. This file removes the object again where that is certainly right,
+// and finds the places of the numbers.
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The frames of functions: their descriptions for unwinders, and the places of their sizes.
+// Stages that analyse the frames of functions: their descriptions for unwinders, the places of
+// their sizes, and the functions that may have many frames at once. Also has what these stages
+// share.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +23,12 @@ void analyse_stack(Program& program);
 
 std::string_view describe(abi::PadReason reason);
 
-// Finds the functions that may be on the stack many times.
-
 // Notes in the functions where calls by pointers may lead.
 void read_call_types(Program& program);
 
-// Returns for each function whether a chain of calls may lead from it back to itself. A call by a
-// pointer may lead to any function of its type whose address is taken. The calls that other
-// libraries make are not known.
+// Finds the functions that may be on the stack many times: returns for each function whether a
+// chain of calls may lead from it back to itself. A call by a pointer may lead to any function of
+// its type whose address is taken. The calls that other libraries make are not known.
 std::vector<bool> recursive_functions(const Program& program);
 
 // The canonical frame address of a function at each instruction, according to its frame
@@ -61,8 +61,7 @@ constexpr unsigned dwarf_rsp = 7;
 // Returns no rows if there is no description, or it is not understood.
 CfaTable read_cfa(const Program& program, const Function& function);
 
-// Follows the stack pointer through a function, and finds the instructions that make its frame
-// large and small again.
+// The stack pointer in a function, and the instructions that make its frame large and small again.
 //
 // At each instruction, a frame is either *outside* or *inside*. It is outside before `sub $K,
 // %rsp` and after the instruction that undoes it, when the saved registers are on top of the
@@ -75,7 +74,6 @@ CfaTable read_cfa(const Program& program, const Function& function);
 //              calls to the lower one
 //   realigned  like plain, but rbp keeps the place of the upper part, and P is a multiple of the
 //              alignment
-
 enum class FrameShape : std::uint8_t { plain, framed, realigned };
 
 struct FrameFlow {
@@ -98,6 +96,7 @@ struct FrameFlow {
   std::vector<std::optional<std::int64_t>> depths;  // by step
 };
 
+// Follows the stack pointer through a function.
 FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
                        const CfaTable& cfa);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds where calls by pointers may lead. The pass has noted the types
-// (instrumenter/pass/notes.h), and the linked file shows which functions have their address
-// taken.
-
+// Finds the functions that may be on the stack many times, for which it has to know where calls by
+// pointers may lead. The pass has noted the types (instrumenter/pass/notes.h), and the linked file
+// shows which functions have their address taken.
 #include <algorithm>
 #include <unordered_map>
 
@@ -61,7 +60,6 @@ void read_call_types(Program& program) {
 namespace {
 
 // Tarjan's strongly connected components (SIAM Journal on Computing 1, 1972), without recursion.
-
 class Components {
  public:
   explicit Components(const Program& program)

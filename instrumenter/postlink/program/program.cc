@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "instrumenter/postlink/program/program.h"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The functions that each allocator has. A process chooses one allocator before its first block.
+// The functions that each allocator has, functions that allocators share, and functions that open
+// the allocators without a header of their own. A process chooses one allocator before its first
+// block.
 #pragma once
 
 #include <stddef.h>
@@ -70,7 +72,6 @@ inline bool stays(size_t slot, size_t size) {
 // allocated one after the other: in memory that exceeds the caches, random order can multiply the
 // run time. The class hands out the fresh slots of each slab by ascending address, starting at a
 // random one, and draws freed slots from the newest few.
-
 struct ShuffledSettings {
   uint64_t seed = 0;
   uint64_t bag_size = 256;
@@ -83,14 +84,13 @@ void open_shuffled(const ShuffledSettings& settings);
 // The system's allocator, but one request in 32 is raised to the next size class, so that every
 // block behind a raised one gets another address. cache.h counts the blocks, and the bytes that
 // were requested.
-
 void open_stretched(uint64_t seed);
 
 // The paper's shuffling layer over a base allocator that is not random. Each thread has an array of
 // N blocks for each class. To allocate, a block from the base is swapped with a random one in the
 // array, which the program gets. To free, the program's block is swapped with a random one, which
 // goes back to the base.
-
+//
 // The base power2 has slabs of power-of-two sizes, whose slots are taken in the order of addresses.
 void open_swapped(rt::Base base, uint64_t seed, uint64_t array_size);
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004) finds a block of any
-// size in constant time, in lists that split each power of two into 16 parts. The caller locks it.
-//
-// The header of a block is the 16 bytes before it. The first 8 of them belong to the preceding
-// block, and hold that block's size while it is free. So a block of n bytes takes n + 8 bytes, and
-// n is a multiple of 16 plus 8.
-
+// The paper's shuffling layer (`layered` in allocator.h) and its bases, among them TLSF, which no
+// other allocator uses.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +12,12 @@
 
 namespace stab::heap {
 
+// Two-level segregated fit (Masmano, Ripoll, Crespo, Real: TLSF, ECRTS 2004) finds a block of any
+// size in constant time, in lists that split each power of two into 16 parts. The caller locks it.
+//
+// The header of a block is the 16 bytes before it. The first 8 of them belong to the preceding
+// block, and hold that block's size while it is free. So a block of n bytes takes n + 8 bytes, and
+// n is a multiple of 16 plus 8.
 class Tlsf {
  public:
   // Returns a block of at least `size` bytes, aligned to 16, or nullptr if there is no memory.
@@ -322,6 +323,8 @@ void unlock_tlsf() {
 }
 
 namespace {
+
+// The blocks of TLSF.
 
 constexpr size_t header = 16;
 constexpr size_t least = 24;  // a free block holds two links, and its size for the next block

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// malloc, free and similar functions, which the program and its libraries call. With heap=0 each of
-// them is a jump to the system's function.
-
+// malloc, free and similar functions, which the program and its libraries call, and the choice of
+// the allocator that serves them. With heap=0 each of them is a jump to the system's function.
 #include "runtime/malloc/interface/heap.h"
 
 #include <dlfcn.h>
@@ -318,7 +317,6 @@ const stab::heap::SystemRest& straight() {
 }  // namespace
 
 namespace stab::heap {
-
 namespace {
 
 // If a program without PIE uses the address of a library's function, it gets the address of a jump

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Forking while other threads use the heap.
-
+// Opens the allocator that the options ask for, and keeps the heap whole when the program forks
+// while other threads use it.
 #include "runtime/malloc/interface/open.h"
 
 #include <stdint.h>
@@ -14,16 +14,6 @@
 #include "runtime/malloc/memory/cache.h"
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/slabs.h"
-
-namespace stab::heap {
-
-// From now on fork() waits until no thread holds a lock of the heap. (While there is only one
-// thread, it doesn't wait, because a handler of that thread may fork.) The child draws from its own
-// stream of random numbers, which follows from the seed and the number of forks before it. It
-// cannot use the slots that were in the bags of other threads.
-void survive_forks(uint64_t seed);
-
-}  // namespace stab::heap
 
 extern "C" {
 __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
@@ -91,16 +81,16 @@ void after_fork_in_child() {
   reseed_layer(mix.next());
 }
 
-}  // namespace
-
+// From now on fork() waits until no thread holds a lock of the heap. (While there is only one
+// thread, it doesn't wait, because a handler of that thread may fork.) The child draws from its own
+// stream of random numbers, which follows from the seed and the number of forks before it. It
+// cannot use the slots that were in the bags of other threads.
 void survive_forks(uint64_t seed) {
   rt::Random mix(~seed);
   seed_of_process = mix.next();
   if (&__register_atfork != nullptr)
     __register_atfork(before_fork, after_fork, after_fork_in_child, nullptr);
 }
-
-namespace {
 
 constexpr uint64_t least_bag = 8;
 constexpr uint64_t largest_bag = 4096;

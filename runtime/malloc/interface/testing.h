@@ -68,9 +68,6 @@ inline constexpr unsigned long shadowed_bytes = 8;
 inline constexpr unsigned long shadowed_bytes = 0;
 #endif
 
-// For tests: threads call an allocator in all the ways that programs do. A pattern in each block
-// shows whether another thread wrote to it.
-
 struct StressBlock {
   unsigned char* at = nullptr;
   std::size_t size = 0;
@@ -84,6 +81,8 @@ struct StressBlock {
   }
 };
 
+// Threads call an allocator in all the ways that programs do. A pattern in each block shows whether
+// another thread wrote to it.
 class Stress {
  public:
   Stress(const Allocator& allocator, std::uint64_t seed) : allocator_(allocator), seed_(seed) {}

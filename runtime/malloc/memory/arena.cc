@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-
 #include "runtime/malloc/memory/arena.h"
 
 #include "runtime/base/check.h"

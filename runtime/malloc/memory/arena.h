@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memory of the heap: spans, cut from ranges of addresses that grow by mapping. The first range
 // starts where the seed chooses, far from everything that the kernel maps. So no addresses have to
-// be reserved, and limits on address space count only the memory that is used.
+// be reserved, and limits on address space count only the memory that is used. Each large block has
+// a span of its own. The heap's own records lie in other memory.
 #pragma once
 
 #include <stddef.h>
@@ -194,9 +195,9 @@ void drop_metadata(void* piece, size_t size);
 // For fork only.
 extern Lock metadata_lock;
 
-// Blocks that are larger than any slot. Each has a span of its own; with `colour` the block starts
-// at a random multiple of 64 bytes in it.
+// Blocks that are larger than any slot. Each has a span of its own.
 
+// With `colour` each block starts at a random multiple of 64 bytes in its span.
 void open_large(bool colour, uint64_t seed);
 
 // `alignment` is a power of two; `zeroed` tells whether the block is zero. Returns nullptr if there

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Collects the distinct builds of an experiment, and checks that they differ as the plan says.
-// Pure.
+// The work that an experiment needs: its distinct builds, and its next trial. Pure: no clock, no
+// I/O.
 #pragma once
 
 #include <chrono>
@@ -45,6 +45,7 @@ struct Builds {
   std::vector<std::int64_t> of_trial;
 };
 
+// Collects the distinct builds of an experiment.
 Builds collect_builds(const plan::Plan& plan, const plan::Expansion& expansion);
 
 // Returns why the plan can't be run if a build factor changes no benchmark (results/identical.h).
@@ -55,18 +56,6 @@ std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& 
 // program's functions can't move. Looks at usable slots only.
 std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Expansion& expansion,
                                          const Builds& builds);
-
-// Chooses the next trial. Pure: only the expansion and the stored trials decide, so that a new
-// daemon continues exactly where a killed one was.
-//
-// Invariants
-//  C1  Trials are attempted in the order of their positions. A failed trial is repeated at once, a
-//      disturbed one after the others of its block, and trials with fewer disturbed attempts go
-//      first.
-//  C2  Every position ends with exactly one attempt that counts (`last`), whether or not it was
-//      run.
-//  C3  A benchmark is not run again if its build failed or its trials failed give_up_after times in
-//      a row. Each of its remaining positions is stored with the reason.
 
 struct Counts {
   std::uint64_t total = 0;
@@ -91,6 +80,17 @@ struct Share {
   std::uint8_t machine = 0;
 };
 
+// Chooses the next trial. Pure: only the expansion and the stored trials decide, so that a new
+// daemon continues exactly where a killed one was.
+//
+// Invariants
+//  C1  Trials are attempted in the order of their positions. A failed trial is repeated at once, a
+//      disturbed one after the others of its block, and trials with fewer disturbed attempts go
+//      first.
+//  C2  Every position ends with exactly one attempt that counts (`last`), whether or not it was
+//      run.
+//  C3  A benchmark is not run again if its build failed or its trials failed give_up_after times in
+//      a row. Each of its remaining positions is stored with the reason.
 class Schedule {
  public:
   // Keeps references to the plan and the expansion.

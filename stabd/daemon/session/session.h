@@ -1,6 +1,36 @@
 // SPDX-License-Identifier: MIT
-// A place where trials of an experiment run: our own machine, or a node of a cluster. Everything
-// that belongs to its worker is here, so that a session can have several places.
+// Runs one experiment from the queue to its end: drives the worker, stores the worker's results,
+// and moves through the state table. There is no event loop in here: the daemon calls the session
+// and implements the interface through which the session acts, Surroundings.
+//
+// Invariants
+//  E1  The next trial is requested only after the last one's row is stored.
+//  E2  A row that could not be stored for lack of space is kept in memory. When there is room
+//      again, it is stored before anything else.
+//  E3  An experiment counts as ended only after its worker has ended, so that no process of an
+//      ended experiment is alive.
+//  E4  The stopping rule's questions and decisions depend on stored trials alone. If no reader
+//      answers, the experiment waits.
+//  E7  The plan's time is compared with experiment_.duration_ns, which is stored and continues
+//      after a restart. Pauses don't count.
+//  E5  Settings of the machine are changed only in `quiescing` and `running`. They are put back
+//      before any other state begins.
+//  E8  A session gives the machine away before a block only after it has measured a trial, so that
+//      even short turns make progress. An abandoned block runs again from its first trial, but only
+//      once: after that the block is split between two trials, and no trial is repeated. A block of
+//      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
+//  E9  On a node of a cluster, each worker begins at the start of a block, so that one worker
+//      measures all of a block: an incomplete block runs again from its first trial. Exceptions are
+//      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
+//      stored, later workers are on the node of the first one. If a worker is lost
+//      that did not end by itself, no trial counts as failed.
+//  E10 With several machines, each place has the blocks that design/expand.h deals out to it, and
+//      one node. Its worker is lost and started again without the other places' knowledge. No trial
+//      runs before all places are ready, and the analysis begins when all have finished. The
+//      stopping rule and the plan's time are asked when all places have run as many blocks: a place
+//      that has waits for the others.
+//  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
+//      not stored: a session that continues the experiment waits again.
 #pragma once
 
 #include <chrono>
@@ -32,6 +62,8 @@ namespace stab::daemon {
 // Whether the block is a warm-up block, and its number among those.
 using BlockId = std::pair<bool, std::uint32_t>;
 
+// A place where trials of an experiment run: our own machine, or a node of a cluster. Everything
+// that belongs to its worker is here, so that a session can have several places.
 struct Place {
   std::size_t index = 0;               // among the session's places
   std::unique_ptr<Schedule> schedule;  // the trials that run here
@@ -66,39 +98,6 @@ struct Place {
   std::optional<std::chrono::steady_clock::time_point> waits_since;
   bool has_whole_blocks = false;  // E9: the incomplete block was looked for
 };
-
-// Runs one experiment from the queue to its end: drives the worker, stores the worker's results,
-// and moves through the state table. There is no event loop in here: the daemon calls the session
-// and implements the interface through which the session acts, Surroundings.
-//
-// Invariants
-//  E1  The next trial is requested only after the last one's row is stored.
-//  E2  A row that could not be stored for lack of space is kept in memory. When there is room
-//      again, it is stored before anything else.
-//  E3  An experiment counts as ended only after its worker has ended, so that no process of an
-//      ended experiment is alive.
-//  E4  The stopping rule's questions and decisions depend on stored trials alone. If no reader
-//      answers, the experiment waits.
-//  E7  The plan's time is compared with experiment_.duration_ns, which is stored and continues
-//      after a restart. Pauses don't count.
-//  E5  Settings of the machine are changed only in `quiescing` and `running`. They are put back
-//      before any other state begins.
-//  E8  A session gives the machine away before a block only after it has measured a trial, so that
-//      even short turns make progress. An abandoned block runs again from its first trial, but only
-//      once: after that the block is split between two trials, and no trial is repeated. A block of
-//      more than 1,000 trials, or one in which a retry fills gaps, is split at once.
-//  E9  On a node of a cluster, each worker begins at the start of a block, so that one worker
-//      measures all of a block: an incomplete block runs again from its first trial. Exceptions are
-//      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
-//      stored, later workers are on the node of the first one. If a worker is lost
-//      that did not end by itself, no trial counts as failed.
-//  E10 With several machines, each place has the blocks that design/expand.h deals out to it, and
-//      one node. Its worker is lost and started again without the other places' knowledge. No trial
-//      runs before all places are ready, and the analysis begins when all have finished. The
-//      stopping rule and the plan's time are asked when all places have run as many blocks: a place
-//      that has waits for the others.
-//  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
-//      not stored: a session that continues the experiment waits again.
 
 // The reason shown for a queued experiment that gave the machine away.
 inline constexpr std::string_view turn_is_over =

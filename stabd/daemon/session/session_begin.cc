@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a session begins, for the first time or again: it reads the experiment's stored trials, then
-// starts a worker.
+// How a session begins, for the first time or again: it reads the experiment's stored trials,
+// starts a worker, and has the worker build.
 
 #include <fmt/format.h>
 
@@ -236,11 +236,10 @@ store::Outcome<std::string> Session::earlier_node(const Place& place) {
   return *machine && plan::is_node((*machine)->host) ? (*machine)->host : "";
 }
 
-namespace {
-
 // The part of a session that has the worker build.
 
-using std::chrono::nanoseconds;
+namespace {
+
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};

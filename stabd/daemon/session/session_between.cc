@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The part of a session that makes the machine quiet and puts it back.
+// The work of a session between two trials: it makes the machine quiet and puts it back, waits
+// until the machine is quiet, and has readers evaluate its trials.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -148,10 +149,10 @@ void Session::put_back() {
                           outcome.reason));
 }
 
-namespace {
-
 // The part of a session that waits until the machine is quiet, before each block and when an
 // experiment continues. No trial runs meanwhile, and readers run only between two looks.
+
+namespace {
 
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
@@ -233,9 +234,9 @@ std::string Session::wait_words() const {
                      wait.loud.empty() ? "checking the machine" : wait.loud);
 }
 
-namespace {
-
 // The part of a session that has readers evaluate its trials, for the stopping rule and at the end.
+
+namespace {
 
 // A reader may be killed by accident, so a second one is asked. If that fails, too, the experiment
 // waits.
