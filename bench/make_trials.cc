@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/reader.h"
 #include "store/store.h"
 #include "toml/value.h"

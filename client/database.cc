@@ -33,8 +33,8 @@
 #include "stabd/archive.h"
 #include "stabd/upkeep.h"
 #include "store/copy.h"
-#include "store/query.h"
 #include "store/recover.h"
+#include "store/user_query.h"
 
 namespace stab::client {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 
 namespace stab::plan {
 namespace {

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "design/expand.h"
 #include "design/fractional.h"
+#include "design/trial_list.h"
 #include "plan/measures/names.h"
 
 namespace stab::plan {

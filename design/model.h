@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

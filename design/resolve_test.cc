@@ -14,7 +14,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "plan/texts.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {

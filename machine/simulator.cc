@@ -14,7 +14,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/program.h"
 
 namespace stab::machine {

@@ -23,7 +23,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 namespace stab::machine {
 namespace {

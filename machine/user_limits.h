@@ -51,11 +51,11 @@ bool allow(const std::vector<ResourceLimit>& limits);
 // Sets the limits of this process. Allocates nothing.
 bool take(const std::vector<ResourceLimit>& limits);
 
-// Disables core files and sets the stack limit to stack_bytes (child.h); a user's own limits may
+// Disables core files and sets the stack limit to stack_bytes (measured_run.h); a user's own limits may
 // override both later. Allocates nothing.
 void take_standard_limits();
 
-// The limits of every program that this process runs (child.h). They must be set once, before the
+// The limits of every program that this process runs (measured_run.h). They must be set once, before the
 // first program.
 const std::vector<ResourceLimit>& limits_of_programs();
 void set_limits_of_programs(std::vector<ResourceLimit> limits);

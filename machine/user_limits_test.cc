@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 namespace stab::machine {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "design/expand.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {

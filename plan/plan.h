@@ -373,7 +373,7 @@ struct Plan {
   // [measure]: events that are counted in each trial. The events of a group are counted at the same
   // time.
   std::vector<std::vector<std::string>> counters;
-  // Sets of further events. Each block counts one set (design/expand.h). There are no sets, or at
+  // Sets of further events. Each block counts one set (design/trial_list.h). There are no sets, or at
   // least two.
   std::vector<std::vector<std::string>> rotated;
   // The event whose samples say in which functions each trial spends it; "": no samples are taken.

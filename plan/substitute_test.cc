@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/texts.h"
 
 namespace stab::plan {

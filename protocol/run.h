@@ -72,7 +72,7 @@ struct RunRequest {
   bool aslr = false;
   std::chrono::nanoseconds timeout{0};
   std::uint64_t output_limit = 0;
-  // The limits of machine/child.h.
+  // The limits of machine/measured_run.h.
   std::uint64_t memory_limit = 0;
   std::chrono::nanoseconds cpu_limit{0};
   std::uint32_t process_limit = 0;

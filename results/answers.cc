@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/reader.h"
 #include "report/json.h"
 #include "report/text.h"

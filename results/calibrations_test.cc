@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/random.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "report/text.h"
 #include "report/words/answer.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "report/words/answer.h"
 #include "results/answers.h"

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "design/expand.h"
 #include "design/fractional.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "machine/facts.h"
 #include "plan/plan.h"
 #include "plan/reading/reader.h"

@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 #include "plan/reading/reader.h"
 #include "report/csv.h"

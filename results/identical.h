@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 #include "stats/data/spec.h"
 #include "store/records.h"

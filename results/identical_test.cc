@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "design/expand.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::results {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "design/expand.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "machine/facts.h"
 #include "plan/reading/reader.h"
 #include "report/html/page.h"

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "design/expand.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "results/document.h"
 
 namespace stab::results {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/random.h"
-#include "design/expand.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
 #include "plan/reading/reader.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 #include "protocol/run.h"
 #include "store/reader.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/measures/names.h"
 #include "report/words/causal_words.h"
 #include "results/trials.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "results/document.h"
 #include "store/test_support.h"

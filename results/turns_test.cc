@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "results/document.h"

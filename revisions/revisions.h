@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "plan/plan.h"
 
 namespace stab::revisions {

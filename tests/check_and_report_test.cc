@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "client/check/comparisons.h"
-#include "design/expand.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "results/document.h"
 #include "stats/verdicts/decide.h"

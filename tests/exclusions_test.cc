@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "results/exclusion.h"
 #include "stabd/daemon/session/schedule.h"

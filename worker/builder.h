@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/processes.h"
 #include "protocol/work.h"
 #include "worker/build_cache.h"

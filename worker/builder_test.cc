@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/testing.h"
 #include "base/time.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "worker/binary.h"
 
 namespace stab::worker {

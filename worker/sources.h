@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 namespace stab::worker {
 

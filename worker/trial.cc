@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/program.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"

@@ -8,7 +8,7 @@
 #include "causal/run/prepare_program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/observer.h"
 #include "machine/processes.h"
 #include "protocol/work.h"

@@ -16,7 +16,7 @@
 #include "causal/run/prepare_program.h"
 #include "causal/run/session_file.h"
 #include "counters/recorded.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "protocol/work.h"
 
 namespace stab::worker {

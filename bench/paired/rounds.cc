@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/program.h"
 
 namespace stab::bench {

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/reader.h"
 #include "stats/verdicts/calibration.h"
 #include "store/store.h"

@@ -19,7 +19,7 @@
 #include <random>
 #include <string>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/reader.h"
 #include "stats/verdicts/calibration.h"
 #include "store/store.h"

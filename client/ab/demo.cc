@@ -15,7 +15,7 @@
 #include "client/ab/ab.h"
 #include "client/follow.h"
 #include "client/streams.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/program.h"
 #include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"

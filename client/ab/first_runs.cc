@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "client/ab/conclusion.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/program.h"
 #include "machine/topology.h"
 #include "protocol/work.h"

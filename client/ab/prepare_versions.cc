@@ -30,7 +30,7 @@
 #include "client/streams.h"
 #include "counters/events/counting.h"
 #include "counters/recorded.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "machine/processes.h"
 #include "machine/program.h"
 #include "machine/topology.h"

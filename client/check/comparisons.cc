@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "design/expand.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "stats/numbers/distribution.h"
 #include "stats/planning/power.h"
 #include "stats/planning/repeated.h"

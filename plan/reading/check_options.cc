@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "design/expand.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/options.h"
 #include "plan/reading/draft.h"
 #include "plan/reading/reader.h"

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "design/expand.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/draft.h"
 #include "plan/texts.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/google_benchmark.h"
 #include "plan/measures/names.h"

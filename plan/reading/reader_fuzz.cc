@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/reader.h"
 
 namespace stab::plan {

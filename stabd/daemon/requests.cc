@@ -19,7 +19,7 @@
 #include "base/base64.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
 #include "results/answers.h"

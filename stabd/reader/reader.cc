@@ -33,7 +33,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "machine/containment.h"
 #include "machine/processes.h"
 #include "machine/quiet/quiet.h"

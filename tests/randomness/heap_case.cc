@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 namespace stab::randomness {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "machine/child.h"
+#include "machine/measured_run.h"
 #include "tests/randomness/uniformity.h"
 
 namespace stab::testing {

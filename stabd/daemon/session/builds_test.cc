@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "stabd/daemon/session/schedule.h"
 

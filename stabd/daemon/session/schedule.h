@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "counters/recorded.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 #include "store/store.h"
 

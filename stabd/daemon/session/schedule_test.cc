@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 
 namespace stab::daemon {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "machine/facts.h"
 #include "machine/topology.h"
 #include "plan/texts.h"

@@ -24,7 +24,7 @@
 //      blocks of more than 1,000 trials, and blocks in which a retry fills gaps. Once a trial is
 //      stored, later workers are on the node of the first one. If a worker is lost
 //      that did not end by itself, no trial counts as failed.
-//  E10 With several machines, each place has the blocks that design/expand.h deals out to it, and
+//  E10 With several machines, each place has the blocks that design/trial_list.h deals out to it, and
 //      one node. Its worker is lost and started again without the other places' knowledge. No trial
 //      runs before all places are ready, and the analysis begins when all have finished. The
 //      stopping rule and the plan's time are asked when all places have run as many blocks: a place
@@ -45,7 +45,7 @@
 #include <variant>
 #include <vector>
 
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "machine/observer.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"

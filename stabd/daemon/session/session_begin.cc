@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
 #include "plan/texts.h"

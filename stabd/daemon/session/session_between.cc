@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "design/expand.h"
+#include "design/trial_list.h"
 #include "machine/quiet/quiet.h"
 #include "plan/texts.h"
 #include "results/document.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -416,7 +416,7 @@ TEST_F(Child, AKernelThatExecutesNoFilesInMemoryIsNamed) {
   const pid_t other = fork();
   if (other == 0) {
     if (!refuse_executable_memory()) _exit(2);
-    execl("/proc/self/exe", "child_test", "--gtest_filter=*.DISABLED_UnderSuchAKernel",
+    execl("/proc/self/exe", "measured_run_test", "--gtest_filter=*.DISABLED_UnderSuchAKernel",
           "--gtest_also_run_disabled_tests", nullptr);
     _exit(3);
   }

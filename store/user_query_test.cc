@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store/query.h"
+#include "store/user_query.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "machine/child.h"
+#include "machine/measured_run.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "client/check/sentences.h"
+#include "client/check/check_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,9 +20,9 @@
 #include "base/time.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
-#include "design/expand.h"
 #include "design/fractional.h"
 #include "design/model.h"
+#include "design/trial_list.h"
 #include "machine/containment.h"
 #include "machine/observer.h"
 #include "machine/processes.h"

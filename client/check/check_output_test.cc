@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "client/check/sentences.h"
+#include "client/check/check_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "design/expand.h"
+#include "design/trial_list.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

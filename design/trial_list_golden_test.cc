@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/fd.h"
-#include "design/expand.h"
 #include "design/model.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {
