@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "machine/topology.h"
 
 namespace stab::machine {

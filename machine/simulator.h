@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "machine/processes.h"
 
 namespace stab::machine {

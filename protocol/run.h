@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "design/resolve.h"
 #include "plan/plan.h"
 #include "protocol/field.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/plan.h"
 #include "report/model.h"
 #include "stats/verdicts/dependence.h"

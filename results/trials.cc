@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "design/resolve.h"
 #include "design/trial_list.h"
 #include "plan/measures/formula.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/plan.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 
 namespace stab::store {
 

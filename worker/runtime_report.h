@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/plan.h"
 #include "protocol/work.h"
 #include "store/records.h"

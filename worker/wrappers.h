@@ -15,7 +15,7 @@
 #include "causal/lines/line_map.h"
 #include "causal/run/prepare_program.h"
 #include "causal/run/session_file.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "machine/measured_run.h"
 #include "protocol/work.h"
 

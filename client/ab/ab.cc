@@ -34,7 +34,7 @@
 #include "client/run.h"
 #include "client/run_folder.h"
 #include "client/streams.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "machine/processes.h"
 #include "plan/measures/names.h"
 #include "plan/reading/reader.h"

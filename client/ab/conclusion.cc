@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "report/sections/section.h"
 
 namespace stab::client::ab {

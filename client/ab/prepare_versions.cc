@@ -29,7 +29,7 @@
 #include "client/plan_file.h"
 #include "client/streams.h"
 #include "counters/events/counting.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "machine/measured_run.h"
 #include "machine/processes.h"
 #include "machine/program.h"

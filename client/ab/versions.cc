@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "client/check/comparisons.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/plan.h"
 
 namespace stab::client {

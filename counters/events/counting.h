@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "counters/events/event.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 
 namespace stab::counters {
 

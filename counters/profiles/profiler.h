@@ -22,7 +22,7 @@
 #include "base/fd.h"
 #include "counters/profiles/records.h"
 #include "counters/profiles/sampler.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 
 namespace stab::counters {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "plan/plan.h"
 
 namespace stab::plan {

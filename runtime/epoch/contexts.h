@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 #include "runtime/base/options.h"
 
 namespace stab::rt {

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt::epoch_signal {
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
 

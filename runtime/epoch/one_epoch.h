@@ -5,7 +5,7 @@
 
 #include <ucontext.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 #include "runtime/epoch/epoch.h"
 
 namespace stab::rt::one_epoch {

@@ -7,7 +7,7 @@
 #include <ucontext.h>
 
 #include "runtime/base/check.h"
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
 

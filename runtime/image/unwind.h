@@ -12,7 +12,7 @@
 
 #include <dlfcn.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 #include "runtime/image/image.h"
 
 namespace stab::rt {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
 

@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 #include "runtime/base/random.h"
 
 namespace stab::rt {

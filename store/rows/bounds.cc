@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "store/exceptions.h"
 #include "store/records.h"
 #include "store/rows/lists.h"

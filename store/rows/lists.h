@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 
 namespace stab::store {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "store/store.h"
 #include "store/test_support.h"
 #include "tests/system/lab.h"

@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
-#include "instrumenter/postlink/decode/switches.h"
+#include "instrumenter/postlink/decode/stack_switches.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 #include "design/trial_list.h"
 #include "plan/plan.h"
 #include "store/store.h"

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "counters/recorded.h"
+#include "counters/readings.h"
 
 namespace stab::counters {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 #include "runtime/base/check.h"
 

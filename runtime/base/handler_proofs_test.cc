@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "runtime/base/handlers.h"
+#include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
 namespace {
@@ -13,14 +13,14 @@ TEST(BeforeStart, GivesNoProofOnceTheProgramHasStarted) {
         BeforeStart::end();
         BeforeStart::outside();
       },
-      "handlers.cc:[0-9]+: Handlers 2 does not hold");
+      "handler_proofs.cc:[0-9]+: Handlers 2 does not hold");
   BeforeStart();
   EXPECT_DEATH(
       {
         BeforeStart::end();
         BeforeStart();
       },
-      "handlers.cc:[0-9]+: Handlers 3 does not hold");
+      "handler_proofs.cc:[0-9]+: Handlers 3 does not hold");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Follows addresses of the stack through registers and words: first what is known at one
 // instruction, then the search that applies all instructions to it.
-#include "instrumenter/postlink/decode/switches.h"
+#include "instrumenter/postlink/decode/stack_switches.h"
 
 #include <algorithm>
 #include <array>
