@@ -108,7 +108,7 @@ class StackWords {
   std::vector<Given> given_;  // sorted by base
 };
 
-// What is known at one instruction about the stack pointer, the other registers, and the words that
+// Facts that hold at one instruction about the stack pointer, the other registers, and the words that
 // hold addresses of the stack.
 struct StackState {
   std::array<StackValue, register_count> registers{};
