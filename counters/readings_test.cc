@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "counters/readings.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "counters/readings.h"
 
 namespace stab::counters {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <gtest/gtest.h>
-
 #include "runtime/base/handler_proofs.h"
+
+#include <gtest/gtest.h>
 
 namespace stab::rt {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "instrumenter/postlink/decode/stack_switches.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +11,6 @@
 
 #include "base/fd.h"
 #include "instrumenter/postlink/decode/decoder.h"
-#include "instrumenter/postlink/decode/stack_switches.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 
 namespace stab::instrumenter {
