@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -206,6 +207,11 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   if (options.seeds != "auto" && options.random.empty())
     return wrong_call(
         "--seeds explains the seeds in the column that --random names, but --random is missing");
+  if (options.sums_of_squares == 3 && !options.block.empty() && options.error != "pooled" &&
+      options.method != "stabilizer")
+    return wrong_call(
+        "--type 3 together with --block also needs --error pooled: otherwise, each comparison is "
+        "made within blocks, without sums of squares");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";
@@ -345,6 +351,11 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
   std::vector<stats::Dataset> tables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     stats::CsvColumns columns = analyze_columns(task.spec, options.order);
+    if (has_samples(inputs[i].text()))
+      return wrong_call(
+          fmt::format("{}: this table has samples, but samples of a trial are not independent: use "
+                      "'stabctl export' without --samples",
+                      options.files[i]));
     if (is_own_export(inputs[i].text())) {
       ask_for_own_data(columns);
       // stabd draws the order within each block, and for each experiment separately.
@@ -354,6 +365,8 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
     task.spec.in_order = !columns.order.empty() && !several;
     auto csv = stats::read_csv(inputs[i].text(), columns);
     if (!csv) return wrong_call(options.files[i] + ": " + csv.error().message);
+    // Among our own rows, only those of disturbed trials are excluded without a failure.
+    task.failed |= std::ranges::any_of(csv->data.lost, std::not_fn(&stats::Lost::excluded));
     std::vector<std::string> notes;
     add_row_notes(*csv, columns, notes);
     for (std::string& note : notes)
@@ -383,6 +396,19 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
   }
   if (!options.generators.empty())
     return wrong_call("--generators works with one table, but there are several");
+  // A name in one file says nothing about the same name in another.
+  if (!options.block.empty() || !options.machine.empty())
+    return wrong_call(
+        "--block and --machine work with one table, but there are several: analyze each file by "
+        "itself, or put all rows into one table in which each block has a name of its own");
+  if (options.seeds == "crossed")
+    return wrong_call("--seeds crossed works with one table, but there are several");
+  for (std::size_t i = 0; i < tables->size(); ++i)
+    if (!is_own_export(inputs[i].text())) {
+      stats::Spec nested = task.spec;
+      if (auto set = set_seeds(options.seeds, (*tables)[i], nested); !set)
+        return std::unexpected(set.error());
+    }
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
     return wrong_call(fmt::format(
         "a column is already named {}, which is also the name of the factor that tells the files "
@@ -471,6 +497,8 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
   task.spec.one_after_other = true;  // note_cautions() says so
   task.data = std::move(table->data);
   task.failed = table->failed > 0;
+  if (auto set = set_fraction(options.generators, task.data, task.spec, task.notes); !set)
+    return std::unexpected(set.error());
   std::ranges::move(table->notes, std::back_inserter(task.notes));
   if (inputs.size() > 1) task.sessions = factor->name;
   return task;
@@ -520,6 +548,12 @@ constexpr std::array others{"position", "attempt", "block", "benchmark", "seed",
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+bool has_samples(std::string_view text) {
+  const auto header = stats::csv_header(text);
+  return header && std::ranges::all_of(std::array{"position", "trial_status", "measure", "ordinal"},
+                                       [&](const char* name) { return contains(*header, name); });
 }
 
 bool is_own_export(std::string_view text) {

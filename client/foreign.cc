@@ -594,7 +594,7 @@ stats::Dataset joined(std::vector<stats::Dataset> files, const FileFactor& facto
       for (const stats::Lost& trial : file.lost)
         all.lost[next++].codes.push_back(levels.code(file.columns[c].levels[trial.codes[c]]));
     std::vector<std::uint32_t> renumber;
-    column.levels = levels.sorted(renumber);
+    column.levels = levels.sorted(renumber, ',');
     for (std::uint32_t& code : column.codes) code = renumber[code];
     for (stats::Lost& trial : all.lost) trial.codes[c] = renumber[trial.codes[c]];
     all.columns.push_back(std::move(column));

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "design/trial_list.h"
+#include "plan/measures/formula.h"
 #include "plan/reading/reader.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -240,6 +241,18 @@ Result<void> require_comparable(const Side& before, const Side& after) {
     return fail(fmt::format(
         "experiments {} and {} define {} differently, so they have no response in common",
         before.experiment.id, after.experiment.id, response));
+  const auto has_samples = [&](const Side& side) {
+    const auto parts = plan::parts_of(side.plan, response);
+    return std::ranges::any_of(side.plan.outputs, [&](const plan::OutputMeasure& each) {
+      return each.has_samples() && std::ranges::find(parts, each.name) != parts.end();
+    });
+  };
+  if (before.plan.analysis.log_scale != after.plan.analysis.log_scale &&
+      (has_samples(before) || has_samples(after)))
+    return fail(fmt::format(
+        "a trial's {} is the mean of its samples, which is geometric in one experiment and "
+        "arithmetic in the other (analysis.log), so the experiments cannot be compared",
+        response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
         "the experiments cannot be compared: only one of them is nested, so their trials vary for "

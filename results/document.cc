@@ -16,6 +16,8 @@
 #include "design/model.h"
 #include "design/trial_list.h"
 #include "machine/facts.h"
+#include "plan/measures/formula.h"
+#include "plan/measures/names.h"
 #include "plan/plan.h"
 #include "plan/reading/reader.h"
 #include "results/calibrations.h"
@@ -394,7 +396,11 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
                                          stats::Spec spec, const Nodes& nodes = {}) {
   const auto builds = store.builds(experiment.id);
   if (!builds) return std::unexpected(builds.error());
-  spec.alike = alike_levels(plan, expansion, *builds);
+  // Identical programs may take different times to build.
+  const auto parts = plan::parts_of(plan, spec.response);
+  if (spec.origin != stats::Origin::building &&
+      std::ranges::find(parts, plan::compile_time) == parts.end())
+    spec.alike = alike_levels(plan, expansion, *builds);
   if (plan.is_split(spec.response)) spec.alike = of_their_parts(spec.alike, data);
   const bool is_by_machine = !nodes.as_one && plan::tells_machines_apart(plan, spec.response);
   if (is_by_machine) by_machine(plan, data, spec);

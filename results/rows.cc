@@ -344,6 +344,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
   Rows rows(plan);
   Collector response(plan, plan.analysis.response);
   Collector without_rules(plan, plan.analysis.response);
+  std::set<std::uint32_t> counted;  // positions that have a number without the rules
   std::deque<Collector> others;
   if (whom == For::report && !plan.exclude.empty()) rows.tally.emplace(plan);
   if (whom == For::report)
@@ -359,7 +360,12 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
     if (plan.wait_for_quiet) rows.waits.add(trial.readings);
     if (trial.warmup) return true;
-    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) without_rules.append(trial);
+    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
+      without_rules.append(trial);
+      counted.insert(trial.position);
+    } else if (rows.tally && trial.last && !counted.contains(trial.position)) {
+      without_rules.lose(trial);
+    }
     if (!trial.last) return true;
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {

@@ -703,7 +703,10 @@ Result<void> take_over(const std::vector<std::string>& paths, const std::string&
     const bool leads_out = relative.is_absolute() || relative.empty() ||
                            *relative.begin() == ".." || relative == "." ||
                            !is_inside(from, relative);
-    if (leads_out || !fs::exists(fs::symlink_status(fs::path(from) / relative)))
+    if (leads_out)
+      return fail(fmt::format("--share {}: name a file or folder below the current folder",
+                              one_line(path, 200)));
+    if (!fs::exists(fs::symlink_status(fs::path(from) / relative)))
       return fail(fmt::format("--share {}: the last version has no such file or folder",
                               one_line(path, 200)));
     if (auto brought = bring(relative, from, to); !brought) return brought;

@@ -59,10 +59,12 @@ struct Call {
 // The file ab_mark (run_folder.h), which a run leaves beside its database until it has ended.
 struct Begun {
   Call call;
-  std::vector<std::string> own_files{};  // paths from the top of the working tree
-  std::string plan;                      // the plan's text
-  std::string work;                      // the folder of its builds; "": nothing was built
-  std::chrono::nanoseconds time{0};      // the part of its budget for trials
+  // Files that the measured commands write: paths from the top of the working tree, and names as the
+  // commands have them.
+  std::vector<std::string> own_files{};
+  std::string plan;                  // the plan's text
+  std::string work;                  // the folder of its builds; "": nothing was built
+  std::chrono::nanoseconds time{0};  // the part of its budget for trials
   // The results of its first runs, as in Comparison.
   bool heap = false;
   std::string why_no_heap{};
@@ -152,6 +154,8 @@ std::string digest_of_tree(const std::string& folder,
       it.disable_recursion_pending();
       continue;
     }
+    // Like git, we don't track folders: a command may make one for files of its own.
+    if (fs::is_directory(it->symlink_status(error))) continue;
     if (!apart.contains(it->path().lexically_relative(folder).string())) all.push_back(it->path());
   }
   std::ranges::sort(all);
@@ -167,8 +171,10 @@ std::string digest_of_tree(const std::string& folder,
   return hash.hex();
 }
 
+enum class Words { all, absolute };
+
 // Adds the words of a shell command that are names of files, with the files' digests.
-void add_files_of(const std::string& command, const std::string& directory,
+void add_files_of(const std::string& command, const std::string& directory, Words words,
                   std::map<std::string, std::string>& inputs) {
   constexpr std::string_view between = " \t\n'\"`|&;()<>$";
   for (std::size_t at = 0; at < command.size();) {
@@ -176,7 +182,8 @@ void add_files_of(const std::string& command, const std::string& directory,
     const std::string word = command.substr(at, end - at);
     const fs::path path = fs::path(directory) / word;
     std::error_code error;
-    if (!word.empty() && fs::is_regular_file(path, error) && !error)
+    if (!word.empty() && (words == Words::all || word.front() == '/') &&
+        fs::is_regular_file(path, error) && !error)
       inputs[word] = digest_of_file(path);
     at = end + 1;
   }
@@ -190,17 +197,34 @@ std::optional<Begun> read_begun(const std::string& folder) {
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
+// The files that the commands name, with their digests.
+std::map<std::string, std::string> files_of(const AbOptions& options, const Comparison& comparison,
+                                            const std::string& directory) {
+  std::map<std::string, std::string> files;
+  if (comparison.kind == Kind::commands)
+    for (const Version& version : comparison.versions)
+      add_files_of(version.text, directory, Words::all, files);
+  for (const std::string& word : comparison.arguments)
+    add_files_of(word, directory, Words::all, files);
+  // In folders, relative names mean files of each version.
+  const Words words = comparison.kind == Kind::folders ? Words::absolute : Words::all;
+  for (const std::string* command :
+       {&options.build, &comparison.command, &comparison.prepare, &comparison.cleanup})
+    add_files_of(*command, directory, words, files);
+  return files;
+}
+
 Call call_of(const AbOptions& options, const Comparison& comparison, const std::string& directory) {
   Call call;
   call.command = fmt::format("{} in {}: {}", STAB_VERSION, protocol::dump(directory),
                              protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
+  call.inputs.merge(files_of(options, comparison, directory));
   for (const Version& version : comparison.versions) {
+    if (comparison.kind == Kind::commands) break;
     if (comparison.kind == Kind::programs)
       call.inputs[version.said] = digest_of_file(version.text);
-    else if (comparison.kind == Kind::commands)
-      add_files_of(version.text, directory, call.inputs);
     else if (!version.is_working_tree)
       call.inputs[version.name] = version.said;
     else {
@@ -213,7 +237,6 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
       call.inputs["the working tree"] = digest_of_tree(top, call.untracked);
     }
   }
-  for (const std::string& word : comparison.arguments) add_files_of(word, directory, call.inputs);
   return call;
 }
 
@@ -290,16 +313,16 @@ std::optional<Interrupted> find_interrupted(const std::string& wanted, const Cal
 
 // Why the command cannot continue the run; "" if it can.
 std::string why_anew(const Interrupted& found, const Call& call) {
-  for (const auto& [name, value] : call.inputs) {
-    const auto before = found.begun.call.inputs.find(name);
-    if (before == found.begun.call.inputs.end() || before->second != value)
-      return one_line(name, 100) + " has changed";
-  }
-  for (const auto& [name, value] : found.begun.call.inputs)
-    if (!call.inputs.contains(name)) return one_line(name, 100) + " is gone";
   const auto is_own = [&](const std::string& path) {
     return std::ranges::find(found.begun.own_files, path) != found.begun.own_files.end();
   };
+  for (const auto& [name, value] : call.inputs) {
+    const auto before = found.begun.call.inputs.find(name);
+    if ((before == found.begun.call.inputs.end() || before->second != value) && !is_own(name))
+      return one_line(name, 100) + " has changed";
+  }
+  for (const auto& [name, value] : found.begun.call.inputs)
+    if (!call.inputs.contains(name) && !is_own(name)) return one_line(name, 100) + " is gone";
   for (const auto& [path, digest] : call.untracked) {
     const auto before = found.begun.call.untracked.find(path);
     if (before == found.begun.call.untracked.end() && !is_own(path))
@@ -408,6 +431,11 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
   const report::Document& document = result.analysed.document;
   if (experiment.stopped_by == store::StopCause::time) result.over = experiment.reason;
   result.conclusion = conclude(document, *compared);
+  // A version that gets no verdict has none in tables and on the page either.
+  for (const Line& line : result.conclusion.lines)
+    for (stats::Effect& effect : result.analysed.document.analysis.effects)
+      if ((line.verdict == "none" || line.taken_back) && effect.level == line.version)
+        effect.verdict = stats::Verdict::unsure;
   result.ending = result.analysed.ending();
   result.ending.findings = result.conclusion.findings;
   return result;
@@ -502,11 +530,6 @@ std::string built_by(const report::Layouts& layouts) {
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
   report::Document document = answered.analysed.document;
-  // A version that is not compared has no verdict in the table either.
-  for (const Line& line : conclusion.lines)
-    for (stats::Effect& effect : document.analysis.effects)
-      if (line.verdict == "none" && effect.level == line.version)
-        effect.verdict = stats::Verdict::unsure;
   document.layouts.period_is_chosen = true;
   report::Screen screen = report::screen_of(document);
   screen.title.clear();
@@ -541,8 +564,8 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
-    screen.next =
-        fmt::format("for all details: stabctl report --full --folder {}", shell_quote(ran.state));
+    screen.next = fmt::format("for all details: stabctl report {} --full --folder {}", ran.id,
+                              shell_quote(ran.state));
   screen.full = "all tables, what was random, the settings and the machine";
   return write_output(
       report::shown(screen,
@@ -562,8 +585,9 @@ void recall(const Begun& begun, Comparison& comparison) {
 }
 
 // Builds the versions, makes the first runs and plans the experiment, all from the beginning.
-Result<Begun> begin_anew(const AbOptions& options, const std::string& directory, nanoseconds budget,
-                         int stop_fd, Comparison& comparison, WorkFolder& work) {
+Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::string& directory,
+                         nanoseconds budget, int stop_fd, Comparison& comparison,
+                         WorkFolder& work) {
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
     return wrong_call(fmt::format(
         "--save: the file {} exists already: choose another name, or remove it", options.save));
@@ -583,7 +607,7 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
   tell(fmt::format("a round of runs takes {}, so there is time for at most {} rounds in about {}",
                    format_duration(pace->round), comparison.blocks, format_duration(budget)));
-  Begun begun{.call = {},
+  Begun begun{.call = call,
               .own_files = own.since(),
               .plan = plan_of(comparison),
               .work = work.path(),
@@ -594,7 +618,34 @@ Result<Begun> begin_anew(const AbOptions& options, const std::string& directory,
               .heap_changes = comparison.heap_changes,
               .pads = comparison.pads,
               .why_no_pads = comparison.why_no_pads};
+  for (const auto& [name, digest] : files_of(options, comparison, directory)) {
+    const auto before = call.inputs.find(name);
+    if (before == call.inputs.end() || before->second != digest) begun.own_files.push_back(name);
+  }
   return begun;
+}
+
+// Fails if the folder that the user names has a run that this command must not touch: one that goes
+// on now, or an unfinished one that is not `found`.
+Result<void> check_folder(const std::string& folder, bool is_continued) {
+  if (folder.empty()) return {};
+  if (is_in_use(folder))
+    return wrong_call(fmt::format(
+        "another command uses the folder {}: wait for its end, or choose another --folder",
+        shell_quote(folder)));
+  std::error_code error;
+  if (is_continued || !fs::exists(folder + "/stabd.db", error)) return {};
+  const auto stored = open_stored(folder);
+  if (!stored) return std::unexpected(stored.error());
+  const auto rows = stored->reader->experiments();
+  if (!rows) return fail(rows.error().message);
+  for (const store::Experiment& each : rows->intact)
+    if (each.ended_ns == 0)
+      return wrong_call(fmt::format(
+          "the folder {} holds an unfinished run of another command ({}): repeat that command to "
+          "finish it, or choose another --folder",
+          shell_quote(folder), one_line(each.name, 100)));
+  return {};
 }
 
 // Finds the interrupted run of the same command. If its inputs have changed since, forgets that
@@ -621,7 +672,7 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   if (!found->begun.own_files.empty())
     tell(
         fmt::format("the following files do not count as a change, because the measured command "
-                    "writes them into the working tree: {}",
+                    "writes them: {}",
                     one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
   return found;
 }
@@ -638,6 +689,10 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   auto comparison = comparison_of(options, directory, work);
   if (!comparison) return std::unexpected(comparison.error());
   const Call call = call_of(options, *comparison, directory);
+  if (auto free = check_folder(options.state_directory,
+                               find_interrupted(options.state_directory, call).has_value());
+      !free)
+    return std::unexpected(free.error());
   bool begins_anew = false;  // although an interrupted run was found
   const auto found = to_go_on_with(options, call, begins_anew);
   Begun begun;
@@ -645,15 +700,14 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     begun = found->begun;
     recall(begun, *comparison);
     if (!begun.work.empty()) work.adopt(begun.work);
+    work.keep();  // whatever goes wrong now, the next call can continue
   } else {
-    auto anew = begin_anew(options, directory, budget, stop_fd, *comparison, work);
+    auto anew = begin_anew(options, call, directory, budget, stop_fd, *comparison, work);
     if (!anew) return std::unexpected(anew.error());
     begun = std::move(*anew);
   }
   if (auto saved = save_plan(options.save, begun.plan); !saved)
     return std::unexpected(saved.error());
-  // A saved plan needs the files that it measures.
-  if (!options.save.empty()) work.keep();
   begun.call = call;
   PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
   find_source(plan);
@@ -662,14 +716,19 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   run.again = !found;
   run.cancel_others = begins_anew;
   run.follow = options.follow;
-  run.begin = [&](const std::string& folder) { return write_begun(folder, begun); };
+  run.begin = [&](const std::string& folder) -> Result<void> {
+    if (auto written = write_begun(folder, begun); !written) return written;
+    work.keep();
+    return {};
+  };
   const auto ran = run_to_end(plan, run);
   if (!ran) return std::unexpected(ran.error());
   const bool interrupted = ran->signal != 0;
-  if (interrupted)
-    work.keep();
-  else
+  if (!interrupted) {
     forget_begun(ran->state);
+    // A saved plan needs the files that it measures.
+    if (options.save.empty()) work.let_go();
+  }
   const auto answered = answers_of(*ran, *comparison);
   const auto show_all = [&]() -> Result<void> {
     if (options.json) return show_json(*answered, *comparison, *ran);
@@ -682,9 +741,9 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
         fmt::format("interrupted: run the same command again to continue with the rest of the "
-                    "budget{}; to see the trials so far: stabctl report --folder {}",
+                    "budget{}; to see the trials so far: stabctl report {} --folder {}",
                     begun.work.empty() ? "" : ", and until then the builds remain in " + begun.work,
-                    shell_quote(ran->state)));
+                    ran->id, shell_quote(ran->state)));
     return exit_interrupted + ran->signal;
   }
   if (!answered) return std::unexpected(answered.error());

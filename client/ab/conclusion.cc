@@ -45,9 +45,14 @@ Subject subject_of(const report::Document& document) {
   return subject;
 }
 
-// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; a ratio of 2 or more is not shown in percent.
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; a ratio of 2 or more is not shown in percent. A fact
+// has no interval.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
+  if (effect.exact)
+    return ratio >= 2
+               ? fmt::format("{} times as {}", rounded(ratio, 3), subject.time ? "long" : "much")
+               : fmt::format("exactly {}{} %", ratio < 1 ? "" : "+", rounded(100 * (ratio - 1), 2));
   const double low = effect.low.value();
   const double high = effect.high.value();
   if (ratio >= 2)
@@ -112,9 +117,10 @@ std::string how_lost(const std::string& version, const TrialsOf& trials) {
 
 constexpr const char* too_few = "there are too few trials; use a longer --budget";
 
-// Too few trials, and a look that comes too early, may give a ratio without an interval.
-bool has_interval(const stats::Effect& effect) {
-  return effect.ratio && effect.low && effect.high;
+// Too few trials, and a look that comes too early, may give a ratio without an interval. A fact
+// needs none.
+bool can_be_judged(const stats::Effect& effect) {
+  return effect.ratio && (effect.exact || (effect.low && effect.high));
 }
 
 class Judge {
@@ -132,7 +138,8 @@ class Judge {
       if (const TrialsOf trials = trials_of(each); trials.lost > 0)
         return none(how_lost(each, trials));
     const stats::Effect* effect = effect_of(version);
-    if (effect == nullptr || !has_interval(*effect)) return none(too_few);
+    if (effect == nullptr) return none(too_few);
+    if (!can_be_judged(*effect)) return none(effect->reason.empty() ? too_few : effect->reason);
     return judged(*effect);
   }
   // The comparison of a version with the first one; on several machines, that of all together. May
@@ -194,14 +201,19 @@ class Judge {
                                     ? fmt::format("{} may differ from itself by {}",
                                                   effect.baseline, both_sides(*effect.reach->share))
                                     : effect.baseline + " has no control";
-    const std::string numbers = numbers_of(effect, subject_of(document_));
-    const std::string more = what_it_takes(document_, effect);
-    if (same)
-      return fmt::format("cannot tell whether {} is as fast as {}, within {:g} %: {}, but {}{}",
-                         effect.level, effect.baseline, margin_of(document_), numbers, control,
-                         more);
-    return fmt::format("cannot tell whether {} is faster or slower than {}: {}, but {}{}",
-                       effect.level, effect.baseline, numbers, control, more);
+    const Subject subject = subject_of(document_);
+    const std::string numbers = numbers_of(effect, subject);
+    const std::string question =
+        same ? subject.time ? fmt::format("{} is as fast as {}{}, within {:g} %", effect.level,
+                                          effect.baseline, subject.of, margin_of(document_))
+                            : fmt::format("{} has as much {} as {}, within {:g} %", effect.level,
+                                          subject.noun, effect.baseline, margin_of(document_))
+        : subject.time ? fmt::format("{} is faster or slower than {}{}", effect.level,
+                                     effect.baseline, subject.of)
+                       : fmt::format("{} has {} or more {} than {}", effect.level,
+                                     report::less_of(subject.noun), subject.noun, effect.baseline);
+    return fmt::format("cannot tell whether {}: {}, but {}{}", question, numbers, control,
+                       what_it_takes(document_, effect));
   }
 
   const report::Document& document_;
@@ -221,7 +233,10 @@ Control control_of(const report::Document& document, const Judge& judge, const C
   if (effect.reach) control.reach = effect.reach->share;
   const std::string found = fmt::format("the control, two measurements of {}: {}", first,
                                         numbers_of(effect, subject_of(document)));
-  if (!control.reach) {
+  if (effect.exact && *effect.ratio == 1) {
+    control.reach = control.can_tell = 0;
+    line.sentence = found + ": every change counts";
+  } else if (!control.reach) {
     line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {
     line.sentence = fmt::format(
@@ -351,6 +366,7 @@ void take_back(Line& line, const std::string& why) {
   line.sentence =
       fmt::format("no verdict, because {}; the numbers alone would mean: {}", why, line.sentence);
   line.verdict = "unsure";
+  line.taken_back = true;
 }
 
 // If the control failed, no version gets a verdict.
@@ -359,6 +375,7 @@ void take_back(Line& line) {
   line.sentence =
       fmt::format("no verdict without a control; the numbers alone would mean: {}", line.sentence);
   line.verdict = "unsure";
+  line.taken_back = true;
 }
 
 std::optional<bool> same_output(const Judge& judge, const Compared& compared) {
@@ -425,7 +442,7 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     std::string change;
     if (line != conclusion.lines.end() && line->verdict != "none")
       for (const stats::Effect& effect : document.analysis.effects)
-        if (effect.level == version && has_interval(effect) &&
+        if (effect.level == version && can_be_judged(effect) &&
             effect.scope == stats::deciding_scope(document.analysis))
           change = numbers_of(effect, subject);
     report::Row row{report::shown_only("version", fmt::format("`{}`", version))};

@@ -43,6 +43,7 @@ struct Line {
   std::string version;
   std::string verdict;  // "faster", "slower", "same", "unsure"; "none" if it cannot be compared
   std::string sentence;
+  bool taken_back = false;  // the numbers alone would give a verdict
 };
 
 struct Control {

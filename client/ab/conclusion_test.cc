@@ -239,6 +239,49 @@ TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
                     HasSubstr(", but old may differ from itself by -9.9 % or +11 %")));
 }
 
+TEST(Conclusion, AHeldBackVerdictNamesWhatWasCompared) {
+  report::Document document =
+      report({held_back(effect("new", Verdict::slower, 1.05), Verdict::slower)});
+  document.analysis.spec.response = "max_rss";
+  document.analysis.spec.unit = stats::Unit::number;
+  EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
+              HasSubstr("cannot tell whether new has less or more peak memory than old: +5 %"));
+  document.analysis.effects[0].held_back = Verdict::same;
+  EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
+              HasSubstr("cannot tell whether new has as much peak memory as old, within 1 %"));
+}
+
+stats::Effect fact(const std::string& level, Verdict verdict, double ratio) {
+  stats::Effect one = effect(level, verdict, ratio);
+  one.low.reset();
+  one.high.reset();
+  one.exact = true;
+  return one;
+}
+
+TEST(Conclusion, AFactNeedsNoInterval) {
+  report::Document document =
+      report({fact("new", Verdict::slower, 1.25), fact("old again", Verdict::same, 1)});
+  document.analysis.spec.response = "code-size";
+  document.analysis.spec.unit = stats::Unit::number;
+  const Conclusion one = conclude(document, versions({"old", "new"}, "old again"));
+  EXPECT_EQ(one.lines[0].sentence, "new has more code-size than old: exactly +25 %");
+  EXPECT_TRUE(one.findings.regressed);
+  ASSERT_TRUE(one.control);
+  EXPECT_EQ(one.control->can_tell, 0.0);
+  EXPECT_THAT(one.control->line.sentence, HasSubstr("exactly +0 %: every change counts"));
+}
+
+TEST(Conclusion, AReasonStandsInPlaceOfAMissingInterval) {
+  stats::Effect one = effect("new", Verdict::unsure, 1.25);
+  one.low.reset();
+  one.high.reset();
+  one.reason = "each level was built once";
+  EXPECT_EQ(of(one).lines[0].sentence, "cannot compare new with old: each level was built once");
+  one.reason.clear();
+  EXPECT_THAT(of(one).lines[0].sentence, HasSubstr("there are too few trials"));
+}
+
 TEST(Conclusion, BesideAControlThatFailedThereIsNoVerdict) {
   Compared failed = versions({"old", "new"}, "old-again");
   failed.trials["old-again"] = {.ok = 0, .lost = 50, .why = "it was killed"};

@@ -41,6 +41,7 @@ class WorkFolder {
 
   Result<void> make();
   void keep() { kept_ = true; }
+  void let_go() { kept_ = false; }
   // Takes over the folder of an interrupted run, and removes the current one.
   void adopt(std::string path);
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -399,7 +399,7 @@ class Reader {
   Result<void> read_order() {
     if (wanted_.order.empty()) return {};
     const std::string_view text = trimmed(row_[order_place_]);
-    if (order_.add(text, point_)) return {};
+    if (order_.add(text, point_) || (point_ == ',' && order_.add(text, '.'))) return {};
     return cells_.error(
         order_place_ + 1,
         fmt::format("'{}' does not say when the row was measured: the column {} needs a number in "
@@ -432,7 +432,7 @@ class Reader {
     for (std::size_t i = 0; i < factors_.size(); ++i) {
       std::vector<std::uint32_t> renumber;
       Column column{.name = wanted_.factors[i], .levels = {}, .codes = {}};
-      column.levels = factors_[i].levels.sorted(renumber);
+      column.levels = factors_[i].levels.sorted(renumber, point_);
       column.codes = std::move(factors_[i].codes);
       for (std::uint32_t& code : column.codes) code = renumber[code];
       for (Lost& trial : lost_) trial.codes[i] = renumber[trial.codes[i]];

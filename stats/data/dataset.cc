@@ -71,7 +71,8 @@ void Interner::grow() {
     places_[place_of(texts_[code])] = code + 1;
 }
 
-std::vector<std::string> Interner::sorted(std::vector<std::uint32_t>& renumber) const {
+std::vector<std::string> Interner::sorted(std::vector<std::uint32_t>& renumber,
+                                          char decimal_point) const {
   struct Value {
     bool is_text = true;
     double number = 0;
@@ -79,7 +80,8 @@ std::vector<std::string> Interner::sorted(std::vector<std::uint32_t>& renumber) 
   };
   std::vector<Value> order;
   for (std::uint32_t code = 0; code < texts_.size(); ++code) {
-    const auto number = parse_number(texts_[code], '.');
+    auto number = parse_number(texts_[code], decimal_point);
+    if (!number && decimal_point != '.') number = parse_number(texts_[code], '.');
     const bool is_number = number && std::isfinite(number->value);
     order.push_back({!is_number, is_number ? number->value : 0, code});
   }

@@ -62,7 +62,8 @@ class Interner {
 
   // Returns the texts in the order that people expect: numbers by size, then other texts.
   // `renumber[code]` is a text's new place.
-  [[nodiscard]] std::vector<std::string> sorted(std::vector<std::uint32_t>& renumber) const;
+  [[nodiscard]] std::vector<std::string> sorted(std::vector<std::uint32_t>& renumber,
+                                                char decimal_point) const;
 
  private:
   [[nodiscard]] std::size_t place_of(std::string_view text) const;  // of the text, or a free one

@@ -393,10 +393,15 @@ void set_lost(const Dataset& data, const Views& views, bool all_measured, Prepar
     trial.seed = unit_of(views.seed, code_in(views.seed));
     out.lost.push_back(trial);
   };
-  for (std::size_t row = 0; !all_measured && row < data.response.size(); ++row)
+  for (std::size_t row = 0; !all_measured && row < data.response.size(); ++row) {
+    const auto code_in = [&](const View& view) {
+      return view.column == nullptr ? 0 : view.column->codes[row];
+    };
     if (!std::isfinite(data.response[row]))
-      add([&](const View& view) { return view.column == nullptr ? 0 : view.column->codes[row]; },
-          out.least, out.most, false);
+      add(code_in, out.least, out.most, false);
+    else if (spec.log_scale && data.response[row] + data.centre <= 0)
+      add(code_in, -endless, -endless, false);
+  }
   for (const Lost& each : data.lost)
     add(
         [&](const View& view) {

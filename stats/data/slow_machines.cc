@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,7 +22,9 @@ constexpr double spreads = 2;
 struct Machine {
   std::uint32_t code = 0;
   std::uint32_t kind = 0;
-  std::vector<double> blocks{};  // the mean logarithm of the control in each block, in order
+  // The mean logarithm of the control in each block that the machine ran, in order. NaN if the block
+  // has no control, so that blocks of the same round keep the same place.
+  std::vector<double> blocks{};
 };
 
 // Returns for each row whether it has a trial of the control.
@@ -51,21 +54,29 @@ std::vector<Machine> machines_in(const Dataset& data, const Spec& spec) {
   };
   std::map<std::uint32_t, std::map<std::uint32_t, Sum>> sums;  // by machine and block
   std::map<std::uint32_t, std::uint32_t> kinds;
+  const auto place_of = [&](const Column* column) {
+    return static_cast<std::size_t>(column - data.columns.data());
+  };
+  for (const Lost& trial : data.lost)
+    sums[trial.codes[place_of(machine)]][trial.codes[place_of(block)]];
   const std::vector<bool> is_control = rows_of_control(data, spec);
   for (std::size_t row = 0; row < data.response.size(); ++row) {
     const double value = data.response[row] + data.centre;
+    Sum& sum = sums[machine->codes[row]][block->codes[row]];
     // A machine without a kind is compared with none.
     if (!is_control[row] || !(value > 0) || kind->levels[kind->codes[row]].empty()) continue;
-    Sum& sum = sums[machine->codes[row]][block->codes[row]];
     sum.of += spec.higher_is_better ? -std::log(value) : std::log(value);
     ++sum.n;
     kinds[machine->codes[row]] = kind->codes[row];
   }
   std::vector<Machine> machines;
   for (const auto& [code, blocks] : sums) {
-    Machine one{.code = code, .kind = kinds[code]};
+    const auto known = kinds.find(code);
+    if (known == kinds.end()) continue;
+    Machine one{.code = code, .kind = known->second};
     for (const auto& [number, sum] : blocks)
-      one.blocks.push_back(sum.of / static_cast<double>(sum.n));
+      one.blocks.push_back(sum.n == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                      : sum.of / static_cast<double>(sum.n));
     machines.push_back(std::move(one));
   }
   return machines;
@@ -78,7 +89,9 @@ std::vector<double> relative_to(const Machine& machine, const std::vector<const 
   for (std::size_t i = 0; i < machine.blocks.size(); ++i) {
     std::vector<double> values;
     for (const Machine* other : others)
-      if (i < other->blocks.size()) values.push_back(other->blocks[i]);
+      if (i < other->blocks.size() && !std::isnan(other->blocks[i]))
+        values.push_back(other->blocks[i]);
+    if (std::isnan(machine.blocks[i])) continue;
     if (values.size() >= fewest_others) relative.push_back(machine.blocks[i] - median(values));
   }
   return relative;

@@ -711,20 +711,21 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
           .code,
       0);
   const std::string state = lab_.path("state-of-tree");
-  const std::vector<std::string> command = {
-      STAB_BIN_DIR "/stabctl",
-      "ab",
-      "--state",
-      state,
-      "--budget",
-      "100s",
-      "--no-heap",
-      "--build",
-      "true",
-      "--run",
-      "echo run >>" + lab_.path("tree/run.log") + "; sleep $(cat pause)",
-      "HEAD",
-      "."};
+  const std::vector<std::string> command = {STAB_BIN_DIR "/stabctl",
+                                            "ab",
+                                            "--state",
+                                            state,
+                                            "--budget",
+                                            "100s",
+                                            "--no-heap",
+                                            "--build",
+                                            "true",
+                                            "--run",
+                                            "mkdir -p " + lab_.path("tree/logs") + "; echo run >>" +
+                                                lab_.path("tree/logs/run.log") +
+                                                "; sleep $(cat pause)",
+                                            "HEAD",
+                                            "."};
   const auto trials = [&] {
     return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
   };
@@ -743,17 +744,68 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
     EXPECT_EQ(code, 128 + SIGINT) << said;
     return said;
   };
-  EXPECT_THAT(interrupt("one run of each"), Not(HasSubstr("starts from the beginning")));
-  ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/run.log")));
+  EXPECT_THAT(interrupt("a round of runs takes"), Not(HasSubstr("starts from the beginning")));
+  ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/logs/run.log")));
   const std::string second = interrupt("it continues with");
   EXPECT_THAT(second, HasSubstr("was interrupted before; it continues"));
-  EXPECT_THAT(second, HasSubstr("writes them into the working tree: run.log"));
+  EXPECT_THAT(second, HasSubstr("logs/run.log"));
   lab_.write("tree/sub/new.c", "int x;\n");
-  EXPECT_THAT(interrupt("one run of each"),
+  EXPECT_THAT(interrupt("a round of runs takes"),
               HasSubstr("starts from the beginning, because sub/new.c is new in the working tree"));
   lab_.write("tree/notes", "2\n");
-  EXPECT_THAT(interrupt("one run of each"),
-              HasSubstr("starts from the beginning, because notes has changed"));
+  const std::string last = interrupt("a round of runs takes");
+  EXPECT_THAT(last, HasSubstr("starts from the beginning, because notes has changed"));
+  // A mistake in an option does not cost the builds of the interrupted run.
+  const std::string before_builds = "until then the builds remain in ";
+  ASSERT_THAT(last, HasSubstr(before_builds));
+  const std::size_t at = last.find(before_builds) + before_builds.size();
+  const std::string builds = last.substr(at, last.find(';', at) - at);
+  std::vector<std::string> mistaken(command.begin() + 1, command.end());
+  mistaken.insert(mistaken.begin() + 1, {"--save", lab_.path("tree/notes")});
+  const Output refused = run_program({STAB_BIN_DIR "/stabctl", mistaken}, lab_.path("tree/sub"));
+  EXPECT_THAT(refused.err, HasSubstr("exists already"));
+  EXPECT_TRUE(std::filesystem::exists(builds)) << builds;
+}
+
+TEST_F(Ab, AnInterruptedRunInANamedFolderIsLeftAloneByOtherCommands) {
+  lab_.write("original", "1\n");
+  const std::string state = lab_.path("state-of-one");
+  const std::vector<std::string> command = {STAB_BIN_DIR "/stabctl",
+                                            "ab",
+                                            "--state",
+                                            state,
+                                            "--budget",
+                                            "100s",
+                                            "--no-heap",
+                                            "--prepare",
+                                            "cp original input",
+                                            "--",
+                                            "cat input; sleep 0.1",
+                                            "cat <input; sleep 0.1"};
+  const auto trials = [&] {
+    return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
+  };
+  const auto interrupt = [&](const std::string& words) {
+    const pid_t child = start_program(command, lab_.path(""), lab_.path("said"));
+    while (!is_over(child) && !read_file(lab_.path("said"), 1 << 20).value_or("").contains(words))
+      usleep(20'000);
+    for (const std::string before = trials(); !is_over(child) && trials() == before;)
+      usleep(20'000);
+    kill(child, SIGINT);
+    const int code = end_of(child);
+    const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
+    EXPECT_EQ(code, 128 + SIGINT) << said;
+    return said;
+  };
+  interrupt("a round of runs takes");
+  const Output other = lab_.ctl({"ab", "--state", state, "--budget", "30s", "--", "true", "true "});
+  EXPECT_NE(other.code, 0);
+  EXPECT_THAT(other.err, HasSubstr("holds an unfinished run of another command"));
+  // The step writes `input` itself, so only the file from which it comes counts.
+  EXPECT_THAT(interrupt("it continues with"), HasSubstr("writes them: input"));
+  lab_.write("original", "2\n");
+  EXPECT_THAT(interrupt("a round of runs takes"),
+              HasSubstr("starts from the beginning, because original has changed"));
 }
 
 // Each waits for the other one, which is there only while both build.
