@@ -137,7 +137,7 @@ class Head {
       return lost(Loss::cannot_start,
                   version.error().message + ": install Debian's package slurm-client");
     if (const auto why = cancel_leftovers(); !why)
-      return lost(Loss::controller_away, why.error().message);
+      return say_lost(Loss::controller_away, why.error().message);
     if (hung_up(milliseconds(0))) return 0;
     auto srun = Process::start(step_command(step_));
     if (!srun) return lost(Loss::cannot_start, srun.error().message);
@@ -151,7 +151,7 @@ class Head {
     bool told = false;
     for (bool cancelled = false;;) {
       const auto all = output_of(list_jobs(), asking);
-      if (!all) return std::unexpected(all.error());
+      if (!all) return fail(sentence_of(Loss::controller_away, "", "", all.error().message));
       const auto jobs = jobs_named(*all, step_);
       if (jobs.empty()) return {};
       const std::string left = one_line(fmt::format("{}", fmt::join(jobs, " ")), 200);
@@ -165,7 +165,10 @@ class Head {
         cancelled = output_of(command, asking).has_value();
       }
       if (Clock::now() > until)
-        return fail(fmt::format("a job that this stabd started earlier does not end: {}", left));
+        return fail(
+            fmt::format("a job that this stabd started earlier does not end, and until then no "
+                        "other step starts: {}",
+                        left));
       if (hung_up(pause)) return {};
     }
   }
@@ -290,9 +293,12 @@ class Head {
   }
 
   int lost(Loss loss, const std::string& detail) {
+    return say_lost(loss, sentence_of(loss, node_.node, node_.job, detail));
+  }
+
+  static int say_lost(Loss loss, const std::string& reason) {
     const std::string line = protocol::encode(protocol::LostReply{
-        .loss = std::string(to_string(loss)),
-        .reason = one_line(sentence_of(loss, node_.node, node_.job, detail), 2000)});
+        .loss = std::string(to_string(loss)), .reason = one_line(reason, 2000)});
     fcntl(daemon_fd, F_SETFL, fcntl(daemon_fd, F_GETFL) & ~O_NONBLOCK);
     return write_all(daemon_fd, line + "\n") ? 0 : 1;
   }

@@ -276,8 +276,9 @@ std::vector<Finding> findings_in(std::string_view config, std::string_view nodes
 std::map<std::string, std::string> states_in(std::string_view nodes, std::string_view partition) {
   std::map<std::string, std::string> states;
   for (const Settings& node : nodes_in(nodes))
-    if (const std::string all = value_of(node, "Partitions");
-        partition.empty() || std::ranges::count(parts_of(all, ','), partition) > 0)
+    if (const auto all = node.find("Partitions");
+        partition.empty() ||
+        (all != node.end() && std::ranges::count(parts_of(all->second, ','), partition) > 0))
       states[value_of(node, "NodeName")] = state_of(node);
   return states;
 }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <utility>
 
@@ -164,7 +165,8 @@ StepStart step_on(const plan::Machines& machines) {
                  .account = machines.account,
                  .qos = machines.qos,
                  .constraint = machines.constraint,
-                 .reservation = machines.reservation};
+                 .reservation = machines.reservation,
+                 .machines = std::max<std::size_t>(machines.nodes, 1)};
   if (machines.time_limit)
     step.minutes = std::max<std::int64_t>(
         1, std::chrono::ceil<std::chrono::minutes>(*machines.time_limit).count());
@@ -259,8 +261,16 @@ std::vector<std::string> jobs_named(std::string_view text, const StepStart& step
     const std::size_t middle = line.find(' ');
     if (middle == std::string_view::npos) return;
     const std::string_view name = line.substr(middle + 1);
-    const bool numbered = step.only_frees && name.starts_with(step.name + "-");
-    if (name == step.name || numbered) jobs.emplace_back(line.substr(0, middle));
+    bool is_ours = name == step.name;
+    if (name.starts_with(step.name + "-")) {
+      const std::string_view rest = name.substr(step.name.size() + 1);
+      std::size_t number = 0;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+      const bool is_number = error == std::errc() && end == rest.data() + rest.size();
+      // A job of a place that this experiment does not have is left from an earlier one.
+      is_ours = step.only_frees || (is_number && number >= step.machines);
+    }
+    if (is_ours) jobs.emplace_back(line.substr(0, middle));
   });
   return jobs;
 }

@@ -73,6 +73,7 @@ struct StepStart {
   bool network = true;          // the same
   std::int64_t silence_ms = 0;  // without a sign of life for so long, the other side counts as dead
   std::int64_t wait_ms = 0;     // how long to wait for a node
+  std::size_t machines = 1;     // of the experiment, each of which has a name with its number
   // Starts no step, but frees what earlier ones have left under this name, or under this name with
   // a number.
   bool only_frees = false;
@@ -80,7 +81,7 @@ struct StepStart {
 BOOST_DESCRIBE_STRUCT(StepStart, (),
                       (program, name, comment, token, names, others, partition, account, qos,
                        constraint, reservation, minutes, privileged, network, silence_ms, wait_ms,
-                       only_frees))
+                       machines, only_frees))
 
 StepStart step_on(const plan::Machines& machines);
 

@@ -75,7 +75,10 @@ TEST(Step, AStepHasItsOwnJobsAndTheFreeingHasAll) {
   const std::string jobs = "7 stabd-h-a\n8 stabd-h-a-1\n9 stabd-h-a-12\n10 stabd-h-b\n11 other";
   StepStart step;
   step.name = "stabd-h-a";
+  step.machines = 20;
   EXPECT_THAT(jobs_named(jobs, step), ElementsAre("7"));
+  step.machines = 2;  // jobs of further places are left from an earlier experiment
+  EXPECT_THAT(jobs_named(jobs, step), ElementsAre("7", "9"));
   step.only_frees = true;
   EXPECT_THAT(jobs_named(jobs, step), ElementsAre("7", "8", "9"));
   step = {.name = "stabd-h-a-1"};

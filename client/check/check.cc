@@ -82,7 +82,10 @@ std::vector<std::pair<std::string, std::string>> states_of_nodes(const plan::Mac
   std::vector<std::pair<std::string, std::string>> nodes;
   for (const std::string& name : machines.names) {
     const auto found = states->find(name);
-    nodes.emplace_back(name, found == states->end() ? "not a node of this cluster" : found->second);
+    const std::string unknown = machines.partition.empty()
+                                    ? "not a node of this cluster"
+                                    : "not a node of the partition " + machines.partition;
+    nodes.emplace_back(name, found == states->end() ? unknown : found->second);
   }
   return nodes;
 }

@@ -155,7 +155,10 @@ Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& n
             if (on_cluster && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
             // An experiment that has not ended continues when stabd starts again.
             if (daemon_.ending_.has_begun() && !is_final(daemon_.session_->state())) {
-              if (daemon_.workshop_.has_worker()) return;
+              if (daemon_.workshop_.has_worker()) {
+                daemon_.session_->worker_left(place);
+                return daemon_.after_session_step();
+              }
               daemon_.session_->rest();
               return daemon_.ending_.leave();
             }

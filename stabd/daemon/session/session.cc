@@ -468,6 +468,7 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
     store::Trial row = row_for(place, *step);
     row.started_ns = wall_clock_ns();
     row.reason = fmt::format("the trial's worker {} {} times in a row", how, place.losses);
+    if (plan_.machines) never_whole_.insert(block_at(step->position));
     keep(place, std::move(row));
   }
   if (place.losses >= max_losses)
@@ -476,6 +477,15 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
                              place.losses));
   spdlog::warn("experiment {}: the worker {}; a new worker continues", experiment_.id, how);
   start_again(place, "");
+}
+
+void Session::worker_left(std::size_t at) {
+  Place& place = places_[at];
+  place.has_worker = false;
+  place.is_ready = false;
+  place.asked.reset();
+  place.trial.reset();
+  place.lost.reset();
 }
 
 // E9. The program has no part in this, so no trial counts as failed.

@@ -39,6 +39,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -199,6 +200,8 @@ class Session {
   void start();
   void worker_said(const std::string& line, std::size_t place = 0);
   void worker_ended(const std::string& how, std::size_t place = 0);
+  // The same while stabd stops and another place still has its worker: no other worker starts.
+  void worker_left(std::size_t place);
   // The worker did not answer its request in time and is being killed.
   void worker_silent(const std::string& how, std::size_t place = 0);
   // Call this before the daemon stops: it puts the machine back and stores the experiment's
@@ -371,6 +374,8 @@ class Session {
   bool last_ = false;  // no further trial is requested
   bool gave_way_ = false;
   std::optional<BlockId> abandoned_;
+  // Blocks with a trial that ends its workers: no worker can run such a block as a whole (E9).
+  std::set<BlockId> never_whole_{};
   std::uint64_t measured_ = 0;    // trials that this session has measured
   bool told_of_storage_ = false;  // a notice was sent since a trial could last be stored
   bool told_of_limit_ = false;

@@ -97,7 +97,11 @@ void Session::start_again(Place& place, const std::string& why) {
   bool has_reopened = false;
   if (!needs_worker(state_) || !reload(place) || !reopen_incomplete(place, has_reopened)) return;
   if (has_reopened && !reload(place)) return;
-  if (place.schedule->next()) return start_worker(place);
+  // If all trials are stored already, the first place's worker leads to the analysis.
+  const bool is_complete = std::ranges::none_of(
+      places_, [](const Place& each) { return each.schedule->next().has_value(); });
+  if (place.schedule->next() || (is_complete && state_ == State::building && place.index == 0))
+    return start_worker(place);
   place.is_ready = true;
   continue_at(place);
 }
@@ -182,6 +186,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block
   // If a later block has finished trials, a retry fills gaps.
   // A block that was given up twice goes on where it was, or it might never end (E8).
   if (!positions || abandoned_ == block_at(positions->first) ||
+      never_whole_.contains(block_at(positions->first)) ||
       place.schedule->goes_back(positions->second) ||
       !place.schedule->has_begun(positions->first, positions->second))
     return std::nullopt;

@@ -131,6 +131,11 @@ TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
     while (around_.again_) around_.run_again();
   }
   EXPECT_EQ(trials().back().reason, "the trial's worker was killed 3 times in a row");
+  // No worker can run the whole block, so its trials keep their rows and the next trial follows.
+  EXPECT_EQ(std::ranges::count_if(trials(), &store::Trial::last), 2);
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
 }
 
 TEST_F(NodeTest, AWorkerSaysOnceWhereItIs) {
