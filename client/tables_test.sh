@@ -389,4 +389,34 @@ analyze 3 big --factors v --order-drawn --json --equivalence 0.1%
 says out '"units": 1000'
 analyze 3 seeds --factors v --random seed --seeds nested --order-drawn --json
 says out '"units": 12'
+tables=$work
+# Values without a logarithm are missing, and all of them are on one side.
+awk 'BEGIN { print "v,y"; for (i = 0; i < 60; ++i) { print "old," 10 + i % 7 / 10; print "new," (i < 43 ? 0 : 20 + i % 5 / 10) } }' >zeros.csv
+analyze 3 zeros --factors v --log --baseline v=old
+says words "which has no logarithm"
+lacks words "more y than"
+# Decimal commas: numbers are numbers in each column.
+printf 'v;t;y\n' >commas.csv
+for i in 0 1 2 3 4 5 6 7; do printf '2,5;0.%s5;10,%s\n10,5;1,%s;12,%s\n' "$i" "$i" "$i" "$i" >>commas.csv; done
+analyze 2 commas --factors v --order t
+says words "v=10,5 has"
+# Refusals: what would be ignored, and what would be answered wrongly.
+printf 'position,last,warmup,trial_status,measure,ordinal,v,y\n1,true,false,ok,m,1,old,1\n' >samples.csv
+analyze 1 samples --factors v
+says err "samples of a trial are not independent"
+analyze 1 tail --factors v --block k --type 3
+says err "also needs --error pooled"
+"$stabctl" analyze tail.csv split.csv --response y --factors v --block k >out 2>err && fail "blocks of two files"
+says err "--block and --machine work with one table"
+"$stabctl" analyze tail.csv split.csv --response y --random k --seeds crossed >out 2>err && fail "seeds of two files"
+says err "--seeds crossed works with one table"
+# In a table that stabctl exported, a failed trial is a failed trial.
+{
+  echo position,attempt,block,benchmark,seed,wall_ns,started_ns,warmup,last,status,v,y
+  for i in {0..19}; do echo "$i,1,$((i / 2)),b,1,100,$i,false,true,ok,v$((i % 2)),$((100 + i % 2 * 5 + i % 3))"; done
+  echo 20,1,10,b,1,100,20,false,true,wrong_exit,v0,
+} >own.csv
+code=0
+"$stabctl" analyze own.csv --response y --factors v --block block --fail-on trials >out 2>err || code=$?
+[[ $code == 5 ]] || fail "a failed trial of an export: exit code $code: $(cat out err)"
 echo "all as promised"

@@ -79,7 +79,8 @@ void before_fork() {
     ++forks_inside;
     return;
   }
-  while (!enter(&mark)) os::yield();
+  // As in NoEpochs: the epoch may be an inherited one that nobody will end.
+  while (!enter(&mark) && owner == os::process_id()) os::yield();
 }
 
 void leave_after_fork() {

@@ -30,6 +30,7 @@ constinit Attributes libc = {};
 bool known;       // all functions were found
 uint64_t before;  // the program's original default size
 bool raised;      // the default size is larger now
+bool lowered;     // it was larger, and will be again once there is room
 uint64_t small_count;
 
 template <class T>
@@ -60,7 +61,14 @@ bool set_default(uint64_t size) {
 
 bool lower_default() {
   __atomic_store_n(&raised, false, __ATOMIC_RELAXED);
+  __atomic_store_n(&lowered, true, __ATOMIC_RELAXED);
   return set_default(before);
+}
+
+void raise_again() {
+  if (!__atomic_exchange_n(&lowered, false, __ATOMIC_RELAXED)) return;
+  const bool done = set_default(larger(before));
+  __atomic_store_n(done ? &raised : &lowered, true, __ATOMIC_RELAXED);
 }
 
 // Whether the address space was limited when it was last safe to ask the kernel.
@@ -99,6 +107,7 @@ const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t&
   size_t size = 0;
   if (!known) return own;
   if (is_limited()) return without_more_stack(own);
+  raise_again();
   if (own == nullptr || libc.get_stack(own, &start, &size) != 0) return own;
   const bool is_own_memory = reinterpret_cast<uint64_t>(start) + size != 0;
   if (is_own_memory || size == 0 || larger(size) == size) return own;
@@ -243,6 +252,7 @@ int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& a
     arrival.shift = draw_shift(own);
     result = next(thread, own, run_thread, &arrival);
     if (result == 0) count_small_stack();
+    raise_again();
   }
   return result;
 }
@@ -257,6 +267,7 @@ int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
     arrival.shift = draw_shift(nullptr);
     result = next(thread, run_plain_thread, &arrival);
     if (result == thrd_success) count_small_stack();
+    raise_again();
   }
   return result;
 }

@@ -72,6 +72,17 @@ Spec spec_of() {
   return spec;
 }
 
+TEST(SlowMachines, AMissingControlDoesNotShiftTheBlocksAfterIt) {
+  constexpr std::size_t blocks = 30;
+  Dataset data = measured({.machines = 4, .blocks = blocks}, 1);
+  for (std::size_t row = 0; row < data.response.size(); ++row) {
+    const std::size_t block = row / 3 % blocks;
+    if (block >= 15) data.response[row] *= 1.4;  // on all machines
+    if (row < blocks * 3 && row % 3 == 0 && block < 10) data.response[row] = std::nan("");
+  }
+  EXPECT_TRUE(slow_machines(data, spec_of()).empty());
+}
+
 TEST(SlowMachines, OneAtHalfSpeedIsFoundWithinThreeBlocks) {
   for (const std::size_t machines : {3UL, 4UL, 16UL})
     for (unsigned seed = 1; seed <= 50; ++seed) {

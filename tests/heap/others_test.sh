@@ -103,4 +103,57 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   strict "$name linked statically" ./ours
 done
 echo "$tested ways"
+# An allocator that defines aligned_alloc but not the older memalign serves the block that it is given back.
+cat >bump.c <<'C'
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+static char room[64 << 20] __attribute__((aligned(4096)));
+static size_t used;
+void *aligned_alloc(size_t alignment, size_t size) {
+  size_t at = __atomic_load_n(&used, __ATOMIC_RELAXED), next, start;
+  do {
+    start = (at + 16 + alignment - 1) / alignment * alignment;
+    next = start + (size + 15) / 16 * 16;
+  } while (!__atomic_compare_exchange_n(&used, &at, next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  if (next > sizeof room) return NULL;
+  memcpy(room + start - 8, &size, sizeof size);
+  return room + start;
+}
+void *malloc(size_t size) { return aligned_alloc(16, size); }
+void *calloc(size_t count, size_t size) { return aligned_alloc(16, count * size); }
+void free(void *block) {
+  if (block != NULL && ((char *)block < room || (char *)block >= room + sizeof room)) abort();
+}
+void *realloc(void *block, size_t size) {
+  size_t before = 0;
+  void *next = aligned_alloc(16, size);
+  if (block != NULL) memcpy(&before, (char *)block - 8, sizeof before);
+  if (block != NULL && next != NULL) memcpy(next, block, before < size ? before : size);
+  return next;
+}
+int posix_memalign(void **result, size_t alignment, size_t size) {
+  return (*result = aligned_alloc(alignment, size)) == NULL ? ENOMEM : 0;
+}
+C
+cat >aligned.c <<'C'
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+  void *block = aligned_alloc(64, 128);
+  if (block == NULL || (uintptr_t)block % 64 != 0) return 1;
+  free(block);
+  return puts("served") < 0;
+}
+C
+clang-19 -O1 -fno-builtin -shared -fPIC -o libbump.so bump.c || exit 1
+"$szc" -O1 -fno-builtin -o aligned_ours aligned.c -L. -lbump -Wl,-rpath,"$PWD" && clang-19 -O1 -fno-builtin -o aligned_plain aligned.c -L. -lbump -Wl,-rpath,"$PWD" || exit 1
+[ "$(./aligned_ours)" = served ] || fail "aligned_alloc of the program's allocator"
+for options in heap=0 heap=1:allocator=layer heap=1; do
+  [ "$(STABILIZER_OPTIONS=$options ./aligned_ours)" = served ] || fail "aligned_alloc with $options"
+  [ "$(STABILIZER_OPTIONS=$options LD_PRELOAD=$build_directory/lib/libstabheap.so ./aligned_plain)" = served ] || fail "aligned_alloc, preloaded, with $options"
+done
 finish

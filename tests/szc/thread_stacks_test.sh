@@ -146,6 +146,50 @@ C
 [ "$(ulimit -Ss 4096; ulimit -Hs 16384; run stack=1 "$work/room" 1 10000)" = 10000 ] || fail "the stack does not grow to its hard limit"
 [ "$(ulimit -Ss 8192; run stack=1 env A="$(printf '%*s' 100000 '')" "$work/room" 1 50000)" = 50000 ] || fail "the stack does not grow beyond its limit and a large environment"
 
+# A thread that cannot be made for a while, whatever the reason, does not leave later threads with small stacks.
+cat >"$work/again.c" <<'C'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+static void *nothing(void *given) {
+  pthread_attr_t own;
+  size_t size = 0;
+  pthread_getattr_np(pthread_self(), &own);
+  pthread_attr_getstacksize(&own, &size);
+  *(size_t *)given = size;
+  return NULL;
+}
+static size_t size_of_next(void) {
+  pthread_t thread;
+  size_t size = 0;
+  if (pthread_create(&thread, NULL, nothing, &size) == 0) pthread_join(thread, NULL);
+  return size;
+}
+static void without(int what, rlim_t most) {
+  struct rlimit before, none;
+  getrlimit(what, &before);
+  none = before;
+  none.rlim_cur = most;
+  setrlimit(what, &none);
+  size_of_next();
+  setrlimit(what, &before);
+}
+int main(void) {
+  if (getuid() == 0 && setuid(65534) != 0) return 1;
+  const size_t first = size_of_next();
+  without(RLIMIT_NPROC, 0);
+  const size_t second = size_of_next();
+  without(RLIMIT_AS, 1 << 20);
+  puts(first > 0 && second == first && size_of_next() == first ? "as before" : "smaller");
+}
+C
+"$szc" -O1 -pthread -o "$work/again" "$work/again.c" || fail "the program of failing threads does not build"
+chmod 711 "$work" # another user runs it
+[ "$(ulimit -Ss 8192; run stack=1 "$work/again")" = "as before" ] || fail "a thread that cannot be made makes the stacks of later ones smaller"
+
 cat >"$work/threads.cc" <<'C'
 #include <pthread.h>
 #include <threads.h>

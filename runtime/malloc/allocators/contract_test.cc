@@ -89,6 +89,25 @@ TEST_P(EachAllocator, KeepsContentsWhileABlockGrowsAndShrinks) {
   }));
 }
 
+// A large block moves to another place in its page with the pages that are remapped.
+TEST_P(EachAllocator, HasTheRoomThatALargeBlockGrowsTo) {
+  if (is_the_systems(GetParam())) GTEST_SKIP() << "libc's own blocks have no places";
+  EXPECT_TRUE(holds([] {
+    constexpr size_t size = (size_t{3} << 20) + 4096;
+    const Allocator& a = open(GetParam());
+    for (int round = 0; round < 6; ++round) {
+      static void* blocks[1000];
+      for (void*& block : blocks) block = a.allocate(1300000);
+      for (void*& block : blocks) {
+        block = a.resize(block, size);
+        if (block == nullptr || a.usable(block) < size) return false;
+      }
+      for (void* block : blocks) a.release(block);
+    }
+    return true;
+  }));
+}
+
 TEST_P(EachAllocator, HasNoRoomInALargeBlockThatWasGivenBack) {
   if (is_the_systems(GetParam())) GTEST_SKIP() << "libc reads what it has unmapped";
   EXPECT_TRUE(holds([] {

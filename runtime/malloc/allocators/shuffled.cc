@@ -199,7 +199,7 @@ void* slot_of(const Span* slab, void* block) {
 }
 
 bool was_given_last(unsigned c, const void* slot) {
-  const AnyCache cache;
+  const AnyCache cache(CacheFor::giving);
   return is_newest((*cache).bags[c], slot);
 }
 
@@ -221,7 +221,7 @@ __attribute__((noinline)) void release_slowly(void* block, Span* span) {
   check_block(span, block);
   if (span->purpose == Purpose::large) return give_large(span);
   void* slot = slot_of(span, block);
-  const AnyCache cache;
+  const AnyCache cache(CacheFor::giving);
   put(*cache, span->size_class, slot);
 }
 

@@ -30,7 +30,7 @@ void* counted(void* block, size_t size) {
 }
 
 void count_given() {
-  const AnyCache cache;
+  const AnyCache cache(CacheFor::giving);
   increase((*cache).others.given);
 }
 

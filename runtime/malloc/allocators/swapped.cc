@@ -173,7 +173,7 @@ void check_block(const Span* span, void* block) {
 
 bool was_given_last(int c, const void* block) {
   if (c == no_class) return false;
-  const AnyCache cache;
+  const AnyCache cache(CacheFor::giving);
   return is_newest((*cache).bags[c], block);
 }
 
@@ -182,7 +182,7 @@ void release(void* block) {
   check_block(span_of(block), block);
   const int c = below.class_of(block);
   if (c == no_class) return below.release(block);
-  const AnyCache cache;
+  const AnyCache cache(CacheFor::giving);
   put(*cache, static_cast<unsigned>(c), block);
 }
 

@@ -44,8 +44,8 @@ size_t size_of_libc_class(size_t size) {
 
 }  // namespace
 
-constinit System system_heap = {__libc_malloc, __libc_calloc, __libc_memalign, __libc_realloc,
-                                __libc_free};
+constinit System system_heap = {__libc_malloc,  __libc_calloc, __libc_memalign,
+                                __libc_realloc, __libc_free,   __libc_memalign};
 constinit SystemRest system_rest = {};
 
 void find_system_heap() {
@@ -54,6 +54,7 @@ void find_system_heap() {
   look_for(system_heap.allocate_aligned, "memalign");
   look_for(system_heap.resize, "realloc");
   look_for(system_heap.release, "free");
+  look_for(system_heap.aligned_alloc, "aligned_alloc");
   // It can't be looked up at its first call: dlsym frees the message of an earlier failure, which
   // would call it again.
   look_for(usable, "malloc_usable_size");

@@ -13,6 +13,7 @@ struct System {
   void* (*allocate_aligned)(size_t, size_t);
   void* (*resize)(void*, size_t);
   void (*release)(void*);
+  void* (*aligned_alloc)(size_t, size_t);  // an allocator may define it without memalign
 };
 
 extern System system_heap;

@@ -132,13 +132,14 @@ void* first_calloc(size_t count, size_t size);
 void* first_realloc(void* block, size_t size);
 void* first_memalign(size_t alignment, size_t size);
 void first_free(void* block);
+void* first_aligned_alloc(size_t alignment, size_t size);
 
 }  // namespace
 
 extern "C" {
 // The functions to which the names jump. At first they choose the allocator.
 __attribute__((visibility("hidden"))) stab::heap::System stab_heap_targets = {
-    first_malloc, first_calloc, first_memalign, first_realloc, first_free};
+    first_malloc, first_calloc, first_memalign, first_realloc, first_free, first_aligned_alloc};
 }
 
 namespace {
@@ -178,12 +179,15 @@ const stab::heap::System& decide() {
   if (&made == &stab::heap::plain)
     stab_heap_targets = stab::heap::system_heap;
   else if (&made == &stab::heap::layer)
-    stab_heap_targets = {made.allocate, stab::heap::system_heap.allocate_zeroed,
-                         stab::heap::system_heap.allocate_aligned, stab::heap::system_heap.resize,
-                         made.release};
+    stab_heap_targets = {made.allocate,
+                         stab::heap::system_heap.allocate_zeroed,
+                         stab::heap::system_heap.allocate_aligned,
+                         stab::heap::system_heap.resize,
+                         made.release,
+                         stab::heap::system_heap.aligned_alloc};
   else
-    stab_heap_targets = {made.allocate, calloc_of_ours, memalign_of_ours, realloc_of_ours,
-                         made.release};
+    stab_heap_targets = {made.allocate,   calloc_of_ours, memalign_of_ours,
+                         realloc_of_ours, made.release,   memalign_of_ours};
   return stab_heap_targets;
 }
 
@@ -201,6 +205,9 @@ void* first_memalign(size_t alignment, size_t size) {
 }
 void first_free(void* block) {
   if (block != nullptr) decide().release(block);
+}
+void* first_aligned_alloc(size_t alignment, size_t size) {
+  return decide().aligned_alloc(alignment, size);
 }
 
 }  // namespace
@@ -231,7 +238,7 @@ STAB_PUBLIC __attribute__((naked)) void* memalign(size_t /*alignment*/, size_t /
   STAB_JUMP("16");
 }
 STAB_PUBLIC __attribute__((naked)) void* aligned_alloc(size_t /*alignment*/, size_t /*size*/) {
-  STAB_JUMP("16");
+  STAB_JUMP("40");
 }
 STAB_PUBLIC __attribute__((naked)) void* realloc(void* /*block*/, size_t /*size*/) {
   STAB_JUMP("24");

@@ -419,13 +419,14 @@ uint64_t choose_block(const Span* span, uint64_t size, uint64_t alignment) {
   return first + step * random_below((slack < colour_room ? slack : colour_room) / step + 1);
 }
 
-// Remaps the whole pages and copies the rest. The new block gets the same offset in its page.
-bool move_contents(const Span* from, Span* to, uint64_t size) {
+// Moves `size` bytes to a block for `new_size`: remaps the whole pages and copies the rest. The new
+// block gets the same offset in its page, which may leave it too little room.
+bool move_contents(const Span* from, Span* to, uint64_t size, uint64_t new_size) {
   if (size < move_from || !coloured) return false;
   const uint64_t in_page = from->block % os::page_size;
   const uint64_t block = (to->block & -os::page_size) + in_page;
   const uint64_t pages = (in_page + size) / os::page_size * os::page_size;
-  if (block + size > to->end()) return false;
+  if (block + new_size > to->end()) return false;
   if (os::failed(os::move_pages(from->block & -os::page_size, pages, block & -os::page_size))) {
     // A failed move may have unmapped the target.
     os::map(block & -os::page_size, pages, os::read | os::write);
@@ -483,7 +484,7 @@ void* resize_large(Span* span, size_t size) {
   void* moved = take_large(size, 16, zeroed);
   if (moved == nullptr) return nullptr;
   Span* to = span_of(moved);
-  if (move_contents(span, to, room)) {
+  if (move_contents(span, to, room, size)) {
     moved = reinterpret_cast<void*>(to->block);
   } else {
     rt::copy_bytes(moved, reinterpret_cast<void*>(span->block), room);

@@ -38,6 +38,9 @@ Cache* shared_cache() {
 }
 
 __thread bool thread_ends __attribute__((tls_model("initial-exec")));
+Cache** own_of_first;
+constexpr uint32_t most_given_without = 64;
+__thread uint32_t given_without_cache __attribute__((tls_model("initial-exec")));
 
 rt::Random stream(uint64_t number) {
   rt::Random mix(seed_of_streams + number * 0x9e3779b97f4a7c15u);
@@ -105,10 +108,11 @@ Cache* make_cache() {
   return cache;
 }
 
-// The first thread of the process needs no destructor, because the process ends with it.
-// pthread_setspecific() may allocate: own_cache must be set before.
+// The first thread of the process needs no destructor, because the process ends with it. It is known
+// without a system call, which a sandbox may forbid. pthread_setspecific() may allocate: own_cache
+// must be set before.
 void destroy_at_end(Cache* cache) {
-  if (os::thread_id() == os::process_id()) return;
+  if (&own_cache == own_of_first) return;
   {
     const Guard guard(registry_lock);
     if (!key_made) key_made = pthread_key_create(&key, thread_ended) == 0;
@@ -137,6 +141,7 @@ Source slab_source(const Classes& classes) {
 void open_caches(const Source& source, uint64_t seed, uint64_t bag_size) {
   where_from = source;
   seed_of_streams = seed;
+  own_of_first = &own_cache;
   for (unsigned c = 0; c < source.classes->count; ++c) {
     const uint64_t by_size = most_bag_bytes / source.classes->size[c];
     const uint64_t least = least_bag_bytes / source.classes->size[c];
@@ -155,9 +160,11 @@ uint32_t bag_limit(unsigned c) {
   return limits[c];
 }
 
-AnyCache::AnyCache() : cache_(own_cache) {
+AnyCache::AnyCache(CacheFor what) : cache_(own_cache) {
   if (cache_ != nullptr) return;
-  if (!thread_ends) cache_ = make_cache();
+  const bool gives_few = what == CacheFor::giving && given_without_cache < most_given_without;
+  if (gives_few) ++given_without_cache;
+  if (!thread_ends && !gives_few) cache_ = make_cache();
   if (cache_ != nullptr) {
     own_cache = cache_;
     destroy_at_end(cache_);

@@ -65,12 +65,15 @@ const Source& source();
 // The number of slots that a bag of this class is meant to choose from.
 uint32_t bag_limit(unsigned c);
 
+enum class CacheFor { taking, giving };
+
 // The cache of the thread, which is made if the thread has none. A thread that is about to end, or
 // for whose cache there is no memory, borrows the cache that all such threads share, and holds its
-// lock meanwhile.
+// lock meanwhile. So does a thread that has only given few blocks back: libc frees memory of its own
+// when a thread has ended, and then nothing would return a cache.
 class AnyCache {
  public:
-  AnyCache();
+  explicit AnyCache(CacheFor what = CacheFor::taking);
   ~AnyCache();
   AnyCache(const AnyCache&) = delete;
   AnyCache& operator=(const AnyCache&) = delete;
