@@ -42,10 +42,11 @@ namespace {
 // of our own export are measurements, and which design is behind the table.
 
 // The output of 'stabctl export --format csv' has a row for each attempt at a trial; not every
+// attempt is a measurement. Recognizes an export by the names of its columns.
 bool is_own_export(std::string_view text);
-// Whether the table is one of samples, which `stabctl export --samples` writes.
+
+// Whether the table is one of samples, which 'stabctl export --samples' writes.
 bool has_samples(std::string_view text);
-bool is_own_export(std::string_view text);
 
 // Leaves out warm-ups and attempts that were repeated, counts trials without success as lost, and
 // sorts by the start time unless the user chose another order. A column that is a factor or the
