@@ -397,7 +397,7 @@ says words "which has no logarithm"
 lacks words "more y than"
 # Decimal commas: numbers are numbers in each column.
 printf 'v;t;y\n' >commas.csv
-for i in 0 1 2 3 4 5 6 7; do printf '2,5;0.%s5;10,%s\n10,5;1,%s;12,%s\n' "$i" "$i" "$i" "$i" >>commas.csv; done
+for i in 0 1 2 3 4 5 6 7; do printf '2,5;%s.25;10,%s\n10,5;%s,75;12,%s\n' "$i" "$i" "$i" "$i" >>commas.csv; done
 analyze 2 commas --factors v --order t
 says words "v=10,5 has"
 # Refusals: what would be ignored, and what would be answered wrongly.

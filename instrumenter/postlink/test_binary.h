@@ -36,7 +36,7 @@ one: return puts("x");
 two: return puts("yy") * 2;
 three: return 3;
 }
-__attribute__((noinline)) void *sensitive(void) { return dlsym(RTLD_DEFAULT, "puts"); }
+__attribute__((noinline)) void *sensitive(void) { void *found = dlsym(RTLD_DEFAULT, "puts"); __asm__ volatile("" : "+r"(found)); return found; }
 __attribute__((section("stab_nomove"), noinline)) int fixed(int x) { return puts("fixed") + x; }
 int main(int c, char **v) { (void)v; return table(c) + labels(c) + pointer(c) + fixed(c) + (sensitive() != 0); }
 )";

@@ -762,7 +762,8 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
   const std::string builds = last.substr(at, last.find(';', at) - at);
   std::vector<std::string> mistaken(command.begin() + 1, command.end());
   mistaken.insert(mistaken.begin() + 1, {"--save", lab_.path("tree/notes")});
-  const Output refused = run_program({STAB_BIN_DIR "/stabctl", mistaken}, lab_.path("tree/sub"));
+  mistaken.insert(mistaken.begin(), command.front());
+  const Output refused = run_program(mistaken, lab_.path("tree/sub"));
   EXPECT_THAT(refused.err, HasSubstr("exists already"));
   EXPECT_TRUE(std::filesystem::exists(builds)) << builds;
 }

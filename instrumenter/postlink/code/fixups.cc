@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "instrumenter/postlink/code/code.h"
 
@@ -152,6 +153,7 @@ class Analysis {
       if (is_setjmp(name_of(relocation))) check_setjmp();
       if (makes_stacks(name_of(relocation))) program_.hides_by(function_, HideReason::makes_stacks);
       if (makes_small_stacks(name_of(relocation))) program_.small_stacks = true;
+      note_callee(relocation);
       if (never_returns(name_of(relocation))) note_end(relocation);
       if (pc_relative(relocation.type))
         check_pc_relative(relocation);
@@ -160,6 +162,25 @@ class Analysis {
       else
         pin(PinReason::unknown_relocation);
     }
+  }
+
+  // In a library, a call of a function that other images may replace goes through the linker's
+  // table, which the code does not show.
+  void note_callee(const Relocation& relocation) {
+    constexpr std::array<std::uint32_t, 4> types = {R_X86_64_PLT32, R_X86_64_GOTPCREL,
+                                                    R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX};
+    const auto symbols = program_.file->symbols();
+    if (std::ranges::find(types, relocation.type) == types.end() ||
+        relocation.symbol >= symbols.size())
+      return;
+    const Elf64_Sym& symbol = symbols[relocation.symbol];
+    // A section's symbol stands for any place in it, but then the code shows the target.
+    const bool is_function =
+        symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) != STT_SECTION;
+    const Function* callee = is_function ? program_.find(symbol.st_value) : nullptr;
+    if (callee == nullptr || callee->start != symbol.st_value) return;
+    function_.callees_by_name.push_back(program_.index(*callee));
+    if (callee->passes_its_caller) pin(PinReason::caller_sensitive);
   }
 
   // A jmp_buf holds this function's registers, so the function is anchored. It also holds those
@@ -249,6 +270,8 @@ class Analysis {
   void add_branch(const Operand& operand) {
     if (calls_a_label(operand)) return pin(PinReason::own_place);
     if (calls_what_takes_its_return_address(operand)) pin(PinReason::data_in_code);
+    const Function* next = program_.find_code(operand.target);
+    if (next != nullptr && next->passes_its_caller) pin(PinReason::caller_sensitive);
     if (stays_inside(operand)) return;
     if (operand.size != 4) return pin(PinReason::outside_reference);
     Function* callee = program_.find(operand.target);
@@ -307,11 +330,12 @@ std::span<const Relocation> inside(std::span<const Relocation> all, const Functi
 
 }  // namespace
 
-void analyse_code(Program& program) {
-  for (Function& function : program.functions) {
-    if (!function.decoded.complete) program.pin(function, PinReason::undecodable);
-    if (function.decoded.open_end) program.pin(function, PinReason::falls_through);
-  }
+namespace {
+
+// Calls `what` with each function and the relocations that lie in it.
+void for_each_with_relocations(
+    Program& program,
+    const std::function<void(Function& function, std::span<const Relocation>)>& what) {
   std::size_t section = 0;
   std::vector<Relocation> relocations;
   for (Function& function : program.functions) {
@@ -319,8 +343,70 @@ void analyse_code(Program& program) {
       section = function.section;
       relocations = program.file->relocations(section);
     }
-    Analysis(program, function, inside(relocations, function)).run();
+    what(function, inside(relocations, function));
   }
+}
+
+// If a function's last act is a jump to dlopen() or its like, the return address that libc looks at
+// is the one of the function's caller. The same holds for a function that jumps to such a function.
+void find_jumps_to_what_looks_at_its_caller(Program& program) {
+  const auto symbols = program.file->symbols();
+  for_each_with_relocations(program, [&](Function& function, auto relocations) {
+    for (const Relocation& relocation : relocations) {
+      if (relocation.symbol >= symbols.size() ||
+          !looks_at_its_caller(program.file->name(symbols[relocation.symbol])))
+        continue;
+      const std::uint64_t offset = relocation.where - function.start;
+      const bool is_called =
+          std::ranges::any_of(function.decoded.operands, [&](const Operand& operand) {
+            return operand.offset == offset && operand.use == Operand::Use::call;
+          });
+      function.passes_its_caller |= !is_called;
+    }
+  });
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Function& function : program.functions)
+      for (const Operand& operand : function.decoded.operands) {
+        if (function.passes_its_caller) break;
+        if (operand.use != Operand::Use::jump || function.contains(operand.target)) continue;
+        const Function* next = program.find_code(operand.target);
+        if (next == nullptr || !next->passes_its_caller) continue;
+        function.passes_its_caller = changed = true;
+      }
+  }
+}
+
+// Coroutines may be made by a signal handler on a stack of its own that is left by setjmp() and
+// entered again by longjmp(): no list of threads shows such stacks.
+void find_stacks_of_handlers(Program& program) {
+  const auto symbols = program.file->symbols();
+  Function* makes_stack = nullptr;
+  bool saves_place = false;
+  for_each_with_relocations(program, [&](Function& function, auto relocations) {
+    for (const Relocation& relocation : relocations) {
+      if (relocation.symbol >= symbols.size()) continue;
+      const std::string_view name = program.file->name(symbols[relocation.symbol]);
+      if (name == "sigaltstack") makes_stack = &function;
+      saves_place |= is_setjmp(name);
+    }
+  });
+  if (makes_stack != nullptr && saves_place)
+    program.hides_by(*makes_stack, HideReason::makes_stacks);
+}
+
+}  // namespace
+
+void analyse_code(Program& program) {
+  for (Function& function : program.functions) {
+    if (!function.decoded.complete) program.pin(function, PinReason::undecodable);
+    if (function.decoded.open_end) program.pin(function, PinReason::falls_through);
+  }
+  find_jumps_to_what_looks_at_its_caller(program);
+  for_each_with_relocations(program, [&](Function& function, auto relocations) {
+    Analysis(program, function, relocations).run();
+  });
+  find_stacks_of_handlers(program);
 }
 
 }  // namespace stab::instrumenter

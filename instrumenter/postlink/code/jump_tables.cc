@@ -33,8 +33,7 @@ class DataAnalysis {
       return named_.contains(program_.functions[pointer.function].start);
     });
     collect_bases();
-    for (Function& function : program_.functions)
-      if (function.movable()) add_tables(function);
+    for (Function& function : program_.functions) add_tables(function);
     std::ranges::sort(program_.slots, {}, &Slot::where);
     std::ranges::sort(program_.pointers, {}, &Pointer::where);
   }
@@ -194,18 +193,26 @@ class DataAnalysis {
 
   enum class Shape : std::uint8_t { table, something_else, unclear };
 
+  // A table may also lead into the function's cold part, which is a function of its own: its first
+  // entry, too. `entered` gets the functions into which entries lead behind their beginning.
   Shape read_table(const Function& function, std::uint64_t base,
-                   std::vector<std::uint32_t>& offsets) const {
+                   std::vector<std::uint32_t>& offsets, std::vector<Function*>& entered) const {
+    bool leads_out = false;
     for (std::uint64_t entry = base; distances_.contains(entry); entry += 4) {
       if (entry != base && next_table_begins(entry)) break;
       const std::uint64_t target = target_of(base, entry);
-      if (!function.starts_instruction(target) && !is_unreachable(function, target)) {
-        if (entry != base && bases_.contains(entry)) break;
-        return entry == base ? Shape::something_else : Shape::unclear;
+      if (function.starts_instruction(target) || is_unreachable(function, target)) {
+        offsets.push_back(static_cast<std::uint32_t>(target - function.start));
+        continue;
       }
-      offsets.push_back(static_cast<std::uint32_t>(target - function.start));
+      if (entry != base && bases_.contains(entry)) break;
+      leads_out = true;
+      Function* other = program_.find(target);
+      if (other == nullptr) break;
+      if (other->start != target) entered.push_back(other);
     }
-    return Shape::table;
+    if (!leads_out) return Shape::table;
+    return offsets.empty() ? Shape::something_else : Shape::unclear;
   }
 
   void add_tables(Function& function) {
@@ -215,9 +222,13 @@ class DataAnalysis {
       auto place = placed.find(operand.target);
       if (place == placed.end()) {
         std::vector<std::uint32_t> offsets;
-        const Shape shape = read_table(function, operand.target, offsets);
-        if (shape == Shape::unclear) return program_.pin(function, PinReason::label_reference);
-        if (shape == Shape::something_else) continue;
+        std::vector<Function*> entered;
+        const Shape shape = read_table(function, operand.target, offsets, entered);
+        for (Function* other : entered)
+          if (shape != Shape::table) program_.pin(*other, PinReason::label_reference);
+        if (shape == Shape::unclear && function.movable())
+          program_.pin(function, PinReason::label_reference);
+        if (shape == Shape::something_else || !function.movable()) continue;
         place = placed.emplace(operand.target, append_table(function, offsets)).first;
       }
       point_at_copy(function, operand, place->second);

@@ -279,14 +279,30 @@ bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
          to.starts_instruction(target);
 }
 
+// Whether one of its own jumps leads to the bytes that a jump to the copy overwrites, other than the
+// first.
+bool jumps_near_its_start(const Function& function) {
+  return std::ranges::any_of(function.decoded.operands, [&](const Operand& operand) {
+    return operand.is_branch() && operand.target > function.start &&
+           operand.target < function.start + abi::entry_bytes;
+  });
+}
+
 // Returns whether it pinned a function. The branches of a function that moves lead to copies,
-// except for branches to code between functions.
+// except for branches to code between functions. Where the original code may run, and it does if
+// the function stays or keeps its entry, a branch behind another function's beginning makes that
+// function's original code run, too, whose own jumps may lead to the bytes that are overwritten.
 bool pin_those_entered_by(const Function& function, Program& program) {
   bool any = false;
+  const bool original_runs = !function.movable() || function.keeps_entry;
   references_of(function, [&](const Reference& reference) {
     if (reference.kind != Reference::Kind::branch || function.contains(reference.first)) return;
-    if (function.movable() && program.find(reference.first) != nullptr) return;
-    Function* other = program.find_overwritten(reference.first);
+    Function* entered = program.find(reference.first);
+    if (!original_runs && entered != nullptr) return;
+    const bool is_behind = entered != nullptr && entered->start != reference.first;
+    Function* other = is_behind && jumps_near_its_start(*entered)
+                          ? entered
+                          : program.find_overwritten(reference.first);
     if (other == nullptr || !other->movable()) return;
     if (!may_lead(function, *other, reference.first)) return;
     program.pin(*other, abi::PinReason::label_reference);

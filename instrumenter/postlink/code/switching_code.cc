@@ -153,6 +153,11 @@ class SwitchAnalysis {
   void check(std::size_t first) {
     const auto& members = members_[first];
     const auto any = [&](auto&& holds) { return std::ranges::any_of(members, holds); };
+    const auto hidden = std::ranges::find_if(members, [&](std::size_t i) {
+      return program_.functions[i].decoded.may_set_stack_pointer;
+    });
+    if (hidden != members.end())
+      return add(program_.functions[*hidden].start, std::string(program_.functions[*hidden].name));
     if (!any([&](std::size_t i) { return program_.functions[i].decoded.sets_stack_pointer; }))
       return;
     if (any([&](std::size_t i) { return unwinds(program_.functions[i].name); })) return;

@@ -559,6 +559,12 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     const bool nops = next.padding && next.does == Does::nothing;
     if (!nops) runs_on = !next.padding && !next.ends_here() && next.does != Does::call;
   });
+  // An instruction that is not known has an unknown length, too.
+  for (std::size_t at = result.complete ? code.size() : 0; at < code.size();) {
+    const auto next = read_instruction(code.subspan(at), address + at);
+    result.may_set_stack_pointer |= next && sets_stack_pointer(*next);
+    at += next ? next->length : 1;
+  }
   result.takes_return_address = watch.takes_return_address();
   result.open_end = result.complete && runs_on;
   return result;

@@ -68,6 +68,8 @@ class Components {
       const Function& function = program.functions[f];
       for (const abi::Fixup& fixup : function.fixups)
         if (abi::kind_of(fixup) == abi::FixupKind::branch) callees_[f].push_back(fixup.value);
+      callees_[f].insert(callees_[f].end(), function.callees_by_name.begin(),
+                         function.callees_by_name.end());
       for (const Operand& operand : function.decoded.operands)
         if (operand.is_branch() && operand.target == function.start)
           callees_[f].push_back(static_cast<std::uint32_t>(f));

@@ -83,6 +83,7 @@ class Function {
   std::string_view name;
   bool keeps_entry = false;
   bool anchored = false;
+  bool passes_its_caller = false;  // jumps to a function of libc that looks at its caller
   FrameInfo frame;
   Exceptions exceptions;
   std::vector<std::uint8_t> code;
@@ -95,7 +96,8 @@ class Function {
   StackPad pad;
   std::uint32_t type = 0;  // its type for calls by pointers; 0: unknown, or no pointer leads to it
   bool address_taken = false;
-  std::vector<std::uint32_t> called_types;  // types that it calls by pointers
+  std::vector<std::uint32_t> callees_by_name;  // functions of this file whose symbols it uses
+  std::vector<std::uint32_t> called_types;     // types that it calls by pointers
 
   [[nodiscard]] std::uint64_t end() const { return start + size; }
   [[nodiscard]] abi::PinReason pin() const { return pin_; }
