@@ -450,6 +450,19 @@ void tell_ccache(const std::string& pass, Command& command) {
   command.environment["CCACHE_EXTRAFILES"] = others.empty() ? pass : others + ":" + pass;
 }
 
+// ccache hashes the words of a command, but not its environment.
+void show_stack_mode(const OwnFlags& own, Command& command) {
+  const std::string mode = own.stack.empty() ? environment(variable::stack) : own.stack;
+  const bool is_word = std::ranges::all_of(mode, [](char c) { return c >= 'a' && c <= 'z'; });
+  if (!mode.empty() && mode != "frame" && is_word)
+    command.words.push_back("-D__STAB_STACK_" + mode);
+}
+
+// Puts the user's linker back, which is taken out of the words for programs that we link.
+void add_ld_path(const Arguments& arguments, Command& command) {
+  if (!arguments.ld_path.empty()) command.words.push_back(std::string(kLdPath) + arguments.ld_path);
+}
+
 // A program for another target stays as it is, which is a note, or an error with --stab-strict.
 Result<void> note_plain(const Arguments& arguments, bool off, const std::string& why,
                         Command& command) {
@@ -467,6 +480,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
   if (!arguments.verbatim && !supported(arguments.target)) {
     if (auto noted = note_plain(arguments, off, "made for " + arguments.target, command); !noted)
       return std::unexpected(noted.error());
+    add_ld_path(arguments, command);
   } else if (!arguments.verbatim) {
     if (companions.linker.empty())
       return fail(
@@ -485,6 +499,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
     if (gcc && !supported(target_of_gcc(program))) {
       if (auto noted = note_plain(arguments, off, "made by " + program, command); !noted)
         return std::unexpected(noted.error());
+      add_ld_path(arguments, command);
       command.words.insert(command.words.end(), arguments.clang.begin(), arguments.clang.end());
       return command;
     }
@@ -496,6 +511,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
     command.words.emplace_back("--start-no-unused-arguments");
     const std::string pass = off ? "" : pass_for(companions, program, identity);
     add_compile_flags(companions, pass, command.words);
+    if (!pass.empty()) show_stack_mode(arguments.own, command);
     add_linker(arguments, companions, program, command);
     command.words.emplace_back("--end-no-unused-arguments");
     tell_ccache(pass, command);

@@ -108,6 +108,12 @@ TEST(Command, AnotherTargetGetsNothingOfOursAndANoteWhenItLinks) {
   EXPECT_THAT(linked.words, ElementsAre("/usr/bin/clang-19", "--target=aarch64-linux-gnu", "a.c"));
   EXPECT_THAT(linked.note, HasSubstr("aarch64"));
   EXPECT_EQ(command({"--target=aarch64-linux-gnu", "-c", "a.c"}).note, "");
+  EXPECT_THAT(
+      command({"--target=aarch64-linux-gnu", "--ld-path=/x/ld", "a.o"}).words,
+      ElementsAre("/usr/bin/clang-19", "--ld-path=/x/ld", "--target=aarch64-linux-gnu", "a.o"));
+  // ccache must not take objects of one mode for those of another.
+  EXPECT_THAT(command({"--stab-stack=byte", "-c", "a.c"}).words, Contains("-D__STAB_STACK_byte"));
+  EXPECT_THAT(command({"-c", "a.c"}).words, Not(Contains(HasSubstr("STAB_STACK"))));
   EXPECT_THAT(command({"--target=x86_64-pc-linux-gnu", "a.c"}).words,
               Contains("-ffunction-sections"));
   const auto strict = parse_arguments({"--stab-strict", "--target=aarch64-linux-gnu", "a.c"});

@@ -120,4 +120,11 @@ C
 "$szc" --stab-explain hidden >explained
 says explained 'all layouts are kept.* because swap at .* sets the stack pointer'
 says explained '^  pinned .* swap: contains bytes that do not form a valid instruction'
+
+# An option that would have no effect is named, and refused under --stab-strict.
+echo 'int main(void) { return 0; }' >empty.c
+"$szc" --stab-link-order=5 -fuse-ld=bfd -o by_bfd empty.c 2>said || fail "bfd cannot link: $(cat said)"
+says said 'note: --stab-link-order has no effect on by_bfd: only lld'
+"$szc" --stab-off --stab-strict --stab-link-order=5 -fuse-ld=bfd -o by_bfd empty.c 2>said && fail "a link order without effect"
+says said '--stab-link-order has no effect on by_bfd'
 finish

@@ -194,6 +194,14 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
     return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
   if (!why_not.empty() && speaks(link, settings))
     fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
+  if (settings.link_order && !is_lld(settings.linker)) {
+    const std::string ignored = fmt::format(
+        "--stab-link-order has no effect on {}: only lld orders sections at random, but {} links "
+        "it",
+        link.output, std::filesystem::path(settings.linker).filename().string());
+    if (settings.strict) return fail(ignored);
+    if (speaks(link, settings)) fmt::print(stderr, "szc: note: {}\n", ignored);
+  }
   Scratch scratch;
   std::optional<LinkArguments> padded;
   if (settings.link_padding) decide_padding(link, settings);
