@@ -79,7 +79,7 @@ void before_fork() {
     ++forks_inside;
     return;
   }
-  // As in NoEpochs: the epoch may be an inherited one that nobody will end.
+  // The epoch may be an inherited one that nobody will end (see NoEpochs).
   while (!enter(&mark) && owner == os::process_id()) os::yield();
 }
 
