@@ -564,7 +564,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
-    screen.next = fmt::format("for all details: stabctl report {} --full --folder {}", ran.id,
+    screen.next = fmt::format("for all details: stabctl report --full {} --folder {}", ran.id,
                               shell_quote(ran.state));
   screen.full = "all tables, what was random, the settings and the machine";
   return write_output(
