@@ -141,10 +141,8 @@ Result<RunFolder> choose_folder(const std::string& wanted, const RunOf& run, boo
   const std::string digest = digest_of(run);
   if (!wanted.empty()) {
     std::error_code error;
-    const bool is_new = fs::create_directories(wanted, error);
+    fs::create_directories(wanted, error);
     if (error) return fail(fmt::format("cannot create {}: {}", wanted, error.message()));
-    // In a working tree, neither git nor a later comparison of that tree sees the folder.
-    if (is_new) std::ofstream(wanted + "/.gitignore") << "*\n";
     // The claim keeps the same command without --folder from continuing this run meanwhile.
     const std::string path = fs::absolute(wanted).string();
     if (auto found = interrupted_in(path, digest)) return std::move(*found);

@@ -17,6 +17,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,9 +174,9 @@ std::string digest_of_tree(const std::string& folder,
 
 enum class Words { all, absolute };
 
-// Adds the words of a shell command that are names of files, with the files' digests.
+// Adds the words of a shell command that are names of files.
 void add_files_of(const std::string& command, const std::string& directory, Words words,
-                  std::map<std::string, std::string>& inputs) {
+                  std::set<std::string>& names) {
   constexpr std::string_view between = " \t\n'\"`|&;()<>$";
   for (std::size_t at = 0; at < command.size();) {
     const std::size_t end = std::min(command.find_first_of(between, at), command.size());
@@ -184,7 +185,7 @@ void add_files_of(const std::string& command, const std::string& directory, Word
     std::error_code error;
     if (!word.empty() && (words == Words::all || word.front() == '/') &&
         fs::is_regular_file(path, error) && !error)
-      inputs[word] = digest_of_file(path);
+      names.insert(word);
     at = end + 1;
   }
 }
@@ -197,10 +198,10 @@ std::optional<Begun> read_begun(const std::string& folder) {
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
-// The files that the commands name, with their digests.
-std::map<std::string, std::string> files_of(const AbOptions& options, const Comparison& comparison,
-                                            const std::string& directory) {
-  std::map<std::string, std::string> files;
+// The files that the commands name.
+std::set<std::string> files_of(const AbOptions& options, const Comparison& comparison,
+                               const std::string& directory) {
+  std::set<std::string> files;
   if (comparison.kind == Kind::commands)
     for (const Version& version : comparison.versions)
       add_files_of(version.text, directory, Words::all, files);
@@ -220,7 +221,8 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
                              protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
-  call.inputs.merge(files_of(options, comparison, directory));
+  for (const std::string& name : files_of(options, comparison, directory))
+    call.inputs[name] = digest_of_file(fs::path(directory) / name);
   for (const Version& version : comparison.versions) {
     if (comparison.kind == Kind::commands) break;
     if (comparison.kind == Kind::programs)
@@ -240,32 +242,35 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
   return call;
 }
 
-// Finds the untracked files that the measured commands write into the user's own working tree:
-// these differ after the first runs. Their changes are not changes of the versions.
+// Finds the files that the measured commands write: those that they name, and the untracked ones in
+// the user's own working tree. These differ after the first runs. Their changes are not changes of
+// the versions.
 class OwnFiles {
  public:
-  // Looks at the working tree that contains the folder, if it is one of the versions.
-  OwnFiles(const Comparison& comparison, std::string directory);
+  // Looks at the working tree that contains the folder only if it is one of the versions.
+  OwnFiles(const AbOptions& options, const Comparison& comparison, std::string directory);
   [[nodiscard]] std::vector<std::string> since() const;
 
  private:
   [[nodiscard]] std::map<std::string, std::string> look() const;
 
-  std::string directory_;  // "": no version is the working tree
+  const AbOptions& options_;
+  const Comparison& comparison_;
+  std::string directory_;
+  bool has_tree_;
   std::map<std::string, std::string> before_;
 };
 
-OwnFiles::OwnFiles(const Comparison& comparison, std::string directory) {
-  if (comparison.kind != Kind::folders ||
-      std::ranges::none_of(comparison.versions, &Version::is_working_tree))
-    return;
-  directory_ = std::move(directory);
-  before_ = look();
-}
+OwnFiles::OwnFiles(const AbOptions& options, const Comparison& comparison, std::string directory)
+    : options_(options),
+      comparison_(comparison),
+      directory_(std::move(directory)),
+      has_tree_(comparison.kind == Kind::folders &&
+                std::ranges::any_of(comparison.versions, &Version::is_working_tree)),
+      before_(look()) {}
 
 std::vector<std::string> OwnFiles::since() const {
   std::vector<std::string> own;
-  if (directory_.empty()) return own;
   for (const auto& [path, state] : look()) {
     const auto before = before_.find(path);
     if (before == before_.end() || before->second != state) own.push_back(path);
@@ -275,13 +280,17 @@ std::vector<std::string> OwnFiles::since() const {
 
 std::map<std::string, std::string> OwnFiles::look() const {
   std::map<std::string, std::string> files;
-  const fs::path top = top_of(directory_, directory_);
-  for (const std::string& path : untracked_in(directory_)) {
+  const auto add = [&](const std::string& name, const fs::path& path) {
     struct stat status{};
-    if (lstat((top / path).c_str(), &status) == 0 && S_ISREG(status.st_mode))
-      files[path] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
+    if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode))
+      files[name] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
                                 status.st_mtim.tv_nsec);
-  }
+  };
+  for (const std::string& name : files_of(options_, comparison_, directory_))
+    add(name, fs::path(directory_) / name);
+  if (!has_tree_) return files;
+  const fs::path top = top_of(directory_, directory_);
+  for (const std::string& path : untracked_in(directory_)) add(path, top / path);
   return files;
 }
 
@@ -597,7 +606,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
     return std::unexpected(built.error());
   }
   const auto began = std::chrono::steady_clock::now();
-  const OwnFiles own(comparison, directory);
+  const OwnFiles own(options, comparison, directory);
   auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   // The first runs have the CPU for themselves.
@@ -618,10 +627,6 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
               .heap_changes = comparison.heap_changes,
               .pads = comparison.pads,
               .why_no_pads = comparison.why_no_pads};
-  for (const auto& [name, digest] : files_of(options, comparison, directory)) {
-    const auto before = call.inputs.find(name);
-    if (before == call.inputs.end() || before->second != digest) begun.own_files.push_back(name);
-  }
   return begun;
 }
 
@@ -648,21 +653,15 @@ Result<void> check_folder(const std::string& folder, bool is_continued) {
   return {};
 }
 
-// Finds the interrupted run of the same command. If its inputs have changed since, forgets that
-// run, sets `begins_anew` and returns nothing.
+// Returns `found`, an interrupted run of the same command, if the command can continue it, and says
+// what happens.
 std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& call,
-                                         bool& begins_anew) {
-  auto found = find_interrupted(options.state_directory, call);
-  if (!found) return found;
+                                         const std::optional<Interrupted>& found) {
+  if (!found) return std::nullopt;
   if (const std::string why = why_anew(*found, call); !why.empty()) {
     tell(fmt::format(
         "the same command was interrupted before; now it starts from the beginning, because {}",
         why));
-    begins_anew = true;
-    forget_begun(found->folder);
-    mark_ended({.path = found->folder, .claim = Fd()});
-    WorkFolder of_earlier(false);  // removes the earlier run's builds
-    if (is_work_folder(found->begun.work)) of_earlier.adopt(found->begun.work);
     return std::nullopt;
   }
   tell(
@@ -677,6 +676,23 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
   return found;
 }
 
+// Forgets an interrupted run, whose place the run in `folder` takes.
+void forget(const Interrupted& replaced, const std::string& folder) {
+  if (replaced.folder != folder) {
+    forget_begun(replaced.folder);
+    mark_ended({.path = replaced.folder, .claim = Fd()});
+  }
+  WorkFolder of_earlier(false);  // removes the earlier run's builds
+  if (is_work_folder(replaced.begun.work)) of_earlier.adopt(replaced.begun.work);
+}
+
+// If the folder that the user names is new and in a working tree, neither git nor a later comparison
+// of that tree shall see it.
+void hide_from_git(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_empty(folder, error) && !error) std::ofstream(folder + "/.gitignore") << "*\n";
+}
+
 // Compares the versions. A signal on `stop_fd` ends builds and first runs.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
@@ -689,12 +705,11 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   auto comparison = comparison_of(options, directory, work);
   if (!comparison) return std::unexpected(comparison.error());
   const Call call = call_of(options, *comparison, directory);
-  if (auto free = check_folder(options.state_directory,
-                               find_interrupted(options.state_directory, call).has_value());
-      !free)
+  const auto interrupted_run = find_interrupted(options.state_directory, call);
+  if (auto free = check_folder(options.state_directory, interrupted_run.has_value()); !free)
     return std::unexpected(free.error());
-  bool begins_anew = false;  // although an interrupted run was found
-  const auto found = to_go_on_with(options, call, begins_anew);
+  const auto found = to_go_on_with(options, call, interrupted_run);
+  const bool begins_anew = interrupted_run && !found;
   Begun begun;
   if (found) {
     begun = found->begun;
@@ -708,6 +723,8 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   }
   if (auto saved = save_plan(options.save, begun.plan); !saved)
     return std::unexpected(saved.error());
+  // A saved plan needs the files that it measures.
+  if (!options.save.empty()) work.keep();
   begun.call = call;
   PlanFile plan{.path = "the plan of ab", .directory = directory, .text = begun.plan};
   find_source(plan);
@@ -717,8 +734,11 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   run.cancel_others = begins_anew;
   run.follow = options.follow;
   run.begin = [&](const std::string& folder) -> Result<void> {
+    if (!options.state_directory.empty()) hide_from_git(folder);
     if (auto written = write_begun(folder, begun); !written) return written;
     work.keep();
+    // Until here, a mistake or a failed build does not cost the earlier run.
+    if (begins_anew) forget(*interrupted_run, folder);
     return {};
   };
   const auto ran = run_to_end(plan, run);
@@ -726,7 +746,6 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   const bool interrupted = ran->signal != 0;
   if (!interrupted) {
     forget_begun(ran->state);
-    // A saved plan needs the files that it measures.
     if (options.save.empty()) work.let_go();
   }
   const auto answered = answers_of(*ran, *comparison);

@@ -49,10 +49,9 @@ Subject subject_of(const report::Document& document) {
 // has no interval.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
-  if (effect.exact)
-    return ratio >= 2
-               ? fmt::format("{} times as {}", rounded(ratio, 3), subject.time ? "long" : "much")
-               : fmt::format("exactly {}{} %", ratio < 1 ? "" : "+", rounded(100 * (ratio - 1), 2));
+  if (effect.exact && ratio >= 2)
+    return fmt::format("{} times as {}", rounded(ratio, 3), subject.time ? "long" : "much");
+  if (effect.exact) return fmt::format("{:+.4g} %", 100 * (ratio - 1));
   const double low = effect.low.value();
   const double high = effect.high.value();
   if (ratio >= 2)
@@ -235,7 +234,7 @@ Control control_of(const report::Document& document, const Judge& judge, const C
                                         numbers_of(effect, subject_of(document)));
   if (effect.exact && *effect.ratio == 1) {
     control.reach = control.can_tell = 0;
-    line.sentence = found + ": every change counts";
+    line.sentence = fmt::format("the control, two measurements of {}: no difference", first);
   } else if (!control.reach) {
     line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {

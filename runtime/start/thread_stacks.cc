@@ -24,6 +24,7 @@ struct Attributes {
   int (*get_size)(const pthread_attr_t*, size_t*);
   int (*set_size)(pthread_attr_t*, size_t);
   int (*get_stack)(const pthread_attr_t*, void**, size_t*);
+  int (*destroy)(pthread_attr_t*);
 };
 
 constinit Attributes libc = {};
@@ -44,7 +45,8 @@ bool find_functions() {
          find(libc.set_default, "pthread_setattr_default_np") &&
          find(libc.get_size, "pthread_attr_getstacksize") &&
          find(libc.set_size, "pthread_attr_setstacksize") &&
-         find(libc.get_stack, "pthread_attr_getstack");
+         find(libc.get_stack, "pthread_attr_getstack") &&
+         find(libc.destroy, "pthread_attr_destroy");
 }
 
 uint64_t larger(uint64_t size) {
@@ -61,8 +63,9 @@ bool set_default(uint64_t size) {
 
 bool lower_default() {
   __atomic_store_n(&raised, false, __ATOMIC_RELAXED);
+  const bool done = set_default(before);
   __atomic_store_n(&lowered, true, __ATOMIC_RELAXED);
-  return set_default(before);
+  return done;
 }
 
 void raise_again() {
@@ -115,14 +118,28 @@ const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t&
   return libc.set_size(&room, larger(size)) == 0 ? &room : own;
 }
 
-bool retreat_to(const pthread_attr_t* own, const pthread_attr_t* used) {
-  if (own != used) return true;
+namespace {
+
+// Called after a thread could not be made with `used`. Returns the attributes with which it may be
+// possible: `own`, or a copy in `room` with the program's default size; nullptr if there are none.
+const pthread_attr_t* with_less_stack(const pthread_attr_t* own, const pthread_attr_t* used,
+                                      pthread_attr_t& room) {
+  if (own != used) return own;
   void* start = nullptr;
   size_t size = 0;
-  if (!known || larger(before) == before) return false;
-  if (own != nullptr && (libc.get_stack(own, &start, &size) != 0 || size != 0)) return false;
-  return lower_default();
+  if (!known || larger(before) == before) return nullptr;
+  if (own != nullptr) {
+    if (libc.get_stack(own, &start, &size) != 0 || size != 0) return nullptr;
+    room = *own;
+  } else if (libc.get_default(&room) != 0) {
+    return nullptr;
+  }
+  if (libc.set_size(&room, before) == 0) return &room;
+  if (own == nullptr) libc.destroy(&room);
+  return nullptr;
 }
+
+}  // namespace
 
 void count_small_stack() {
   __atomic_fetch_add(&small_count, 1, __ATOMIC_RELAXED);
@@ -248,12 +265,12 @@ int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& a
   const pthread_attr_t* attributes = with_more_stack(own, room);
   arrival.shift = draw_shift(attributes);
   int result = next(thread, attributes, run_thread, &arrival);
-  if (result == EAGAIN && retreat_to(own, attributes)) {
-    arrival.shift = draw_shift(own);
-    result = next(thread, own, run_thread, &arrival);
-    if (result == 0) count_small_stack();
-    raise_again();
-  }
+  const pthread_attr_t* less = result == EAGAIN ? with_less_stack(own, attributes, room) : nullptr;
+  if (less == nullptr) return result;
+  arrival.shift = draw_shift(less);
+  result = next(thread, less, run_thread, &arrival);
+  if (result == 0) count_small_stack();
+  if (own == nullptr) libc.destroy(&room);
   return result;
 }
 
@@ -263,7 +280,8 @@ int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
   with_more_stack(nullptr, room);  // lowers the default size if the address space is limited by now
   arrival.shift = draw_shift(nullptr);
   int result = next(thread, run_plain_thread, &arrival);
-  if (result != thrd_success && retreat_to(nullptr, nullptr)) {
+  // Such a thread has no attributes, so the default size changes for a moment.
+  if (result != thrd_success && known && larger(before) != before && lower_default()) {
     arrival.shift = draw_shift(nullptr);
     result = next(thread, run_plain_thread, &arrival);
     if (result == thrd_success) count_small_stack();

@@ -30,10 +30,7 @@ const char* raise_default_stack(const BeforeStart& proof);
 // stack. The copy shares the memory that it points to with `own`.
 const pthread_attr_t* with_more_stack(const pthread_attr_t* own, pthread_attr_t& room);
 
-// Called after a thread could not be made. Returns whether it may be possible with `own`, after
-// restoring the default size for this attempt if need be.
-bool retreat_to(const pthread_attr_t* own, const pthread_attr_t* used);
-// Counts a thread that was made in this way.
+// Counts a thread whose stack is not larger because there was no room.
 void count_small_stack();
 uint64_t small_stacks();
 

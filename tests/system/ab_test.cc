@@ -802,6 +802,12 @@ TEST_F(Ab, AnInterruptedRunInANamedFolderIsLeftAloneByOtherCommands) {
   const Output other = lab_.ctl({"ab", "--state", state, "--budget", "30s", "--", "true", "true "});
   EXPECT_NE(other.code, 0);
   EXPECT_THAT(other.err, HasSubstr("holds an unfinished run of another command"));
+  // A command that starts over but fails does not cost the interrupted run.
+  std::filesystem::rename(lab_.path("original"), lab_.path("away"));
+  const Output failing = run_program(command, lab_.path(""));
+  EXPECT_NE(failing.code, 0);
+  EXPECT_THAT(failing.err, HasSubstr("starts from the beginning, because original is gone"));
+  std::filesystem::rename(lab_.path("away"), lab_.path("original"));
   // The step writes `input` itself, so only the file from which it comes counts.
   EXPECT_THAT(interrupt("it continues with"), HasSubstr("writes them: input"));
   lab_.write("original", "2\n");

@@ -63,6 +63,37 @@ echo 'int puts(const char *); int main(void) { return puts("hello") < 0; }' >hel
 "$szc" --stab-explain libtail.so >explained
 says explained '^  pinned .* puts: calls dlopen, dlsym or a similar function'
 for seed in 1 2 3; do [ "$(STABILIZER_OPTIONS=$options:seed=$seed ./hello)" = hello ] || fail "dlsym by a jump, seed $seed"; done
+# The same over two jumps, which go through the linker's table because other images may replace the functions.
+cat >chain.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#ifdef FIRST
+void *next(const char *name) { return dlsym(RTLD_NEXT, name); }
+#elif defined SECOND
+void *next(const char *);
+void *middle(const char *name) { return next(name); }
+#else
+void *middle(const char *);
+int puts(const char *text) {
+  int (*real)(const char *) = (int (*)(const char *))middle("puts");
+  return real == 0 ? -1 : real(text);
+}
+#endif
+C
+for part in FIRST SECOND THIRD; do "$szc" -O2 -fPIC -D$part -c -o $part.o chain.c || exit 1; done
+"$szc" -shared -o libchain.so FIRST.o SECOND.o THIRD.o && "$szc" -O1 -o chained hello.c -L. -lchain -Wl,-rpath,"$PWD" || exit 1
+"$szc" --stab-explain libchain.so >explained
+says explained '^  pinned .* puts: calls dlopen, dlsym or a similar function'
+for seed in 1 2 3; do [ "$(STABILIZER_OPTIONS=$options:seed=$seed ./chained)" = hello ] || fail "dlsym by two jumps, seed $seed"; done
+# A call through the linker's table is a call, not a jump.
+"$szc" -O2 -fPIC -fno-plt -shared -o libcalls.so -x c - <<'C' || exit 1
+#define _GNU_SOURCE
+#include <dlfcn.h>
+static __attribute__((noinline)) void *next(const char *name) { void *found = dlsym(RTLD_DEFAULT, name); __asm__ volatile("" : "+r"(found)); return found; }
+int has(const char *name) { return next(name) != 0; }
+C
+"$szc" --stab-explain libcalls.so >explained
+says explained '^  moves .* has: '
 
 # In a library, recursion may go through the linker's table. Deep recursion fits on the stack only with small pads.
 cat >depth.c <<'C'

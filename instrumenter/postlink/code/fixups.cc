@@ -113,6 +113,21 @@ bool never_returns(std::string_view name) {
   return std::ranges::find(names, name) != names.end() || ends_if_of_libc(name);
 }
 
+// The function of this file whose symbol the relocation names. A section's symbol stands for any
+// place in it, but then the code shows the target.
+const Function* named_by(Program& program, const Relocation& relocation) {
+  constexpr std::array<std::uint32_t, 4> types = {R_X86_64_PLT32, R_X86_64_GOTPCREL,
+                                                  R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX};
+  const auto symbols = program.file->symbols();
+  if (std::ranges::find(types, relocation.type) == types.end() ||
+      relocation.symbol >= symbols.size())
+    return nullptr;
+  const Elf64_Sym& symbol = symbols[relocation.symbol];
+  if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) == STT_SECTION) return nullptr;
+  const Function* named = program.find(symbol.st_value);
+  return named != nullptr && named->start == symbol.st_value ? named : nullptr;
+}
+
 // Analyses one function, with the relocations that lie in it.
 class Analysis {
  public:
@@ -167,18 +182,8 @@ class Analysis {
   // In a library, a call of a function that other images may replace goes through the linker's
   // table, which the code does not show.
   void note_callee(const Relocation& relocation) {
-    constexpr std::array<std::uint32_t, 4> types = {R_X86_64_PLT32, R_X86_64_GOTPCREL,
-                                                    R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX};
-    const auto symbols = program_.file->symbols();
-    if (std::ranges::find(types, relocation.type) == types.end() ||
-        relocation.symbol >= symbols.size())
-      return;
-    const Elf64_Sym& symbol = symbols[relocation.symbol];
-    // A section's symbol stands for any place in it, but then the code shows the target.
-    const bool is_function =
-        symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) != STT_SECTION;
-    const Function* callee = is_function ? program_.find(symbol.st_value) : nullptr;
-    if (callee == nullptr || callee->start != symbol.st_value) return;
+    const Function* callee = named_by(program_, relocation);
+    if (callee == nullptr) return;
     function_.callees_by_name.push_back(program_.index(*callee));
     if (callee->passes_its_caller) pin(PinReason::caller_sensitive);
   }
@@ -347,21 +352,31 @@ void for_each_with_relocations(
   }
 }
 
+// Whether the relocation's field belongs to a call, directly or by the linker's table.
+bool is_call(const Function& function, const Relocation& relocation) {
+  const std::uint64_t offset = relocation.where - function.start;
+  const auto& operands = function.decoded.operands;
+  const auto operand = std::ranges::lower_bound(operands, offset, {}, &Operand::offset);
+  if (operand != operands.end() && operand->offset == offset && operand->use == Operand::Use::call)
+    return true;
+  // call *x@GOTPCREL(%rip)
+  return offset >= 2 && offset <= function.code.size() && function.code[offset - 2] == 0xff &&
+         function.code[offset - 1] == 0x15;
+}
+
 // If a function's last act is a jump to dlopen() or its like, the return address that libc looks at
 // is the one of the function's caller. The same holds for a function that jumps to such a function.
 void find_jumps_to_what_looks_at_its_caller(Program& program) {
   const auto symbols = program.file->symbols();
+  std::vector<std::pair<Function*, const Function*>> jumps;  // through the linker's table
   for_each_with_relocations(program, [&](Function& function, auto relocations) {
     for (const Relocation& relocation : relocations) {
-      if (relocation.symbol >= symbols.size() ||
-          !looks_at_its_caller(program.file->name(symbols[relocation.symbol])))
-        continue;
-      const std::uint64_t offset = relocation.where - function.start;
-      const bool is_called =
-          std::ranges::any_of(function.decoded.operands, [&](const Operand& operand) {
-            return operand.offset == offset && operand.use == Operand::Use::call;
-          });
-      function.passes_its_caller |= !is_called;
+      if (relocation.symbol >= symbols.size() || is_call(function, relocation)) continue;
+      const Elf64_Sym& symbol = symbols[relocation.symbol];
+      if (looks_at_its_caller(program.file->name(symbol)))
+        function.passes_its_caller = true;
+      else if (const Function* next = named_by(program, relocation))
+        jumps.emplace_back(&function, next);
     }
   });
   for (bool changed = true; changed;) {
@@ -374,6 +389,10 @@ void find_jumps_to_what_looks_at_its_caller(Program& program) {
         if (next == nullptr || !next->passes_its_caller) continue;
         function.passes_its_caller = changed = true;
       }
+    for (const auto& [function, next] : jumps) {
+      if (function->passes_its_caller || !next->passes_its_caller) continue;
+      function->passes_its_caller = changed = true;
+    }
   }
 }
 

@@ -282,6 +282,8 @@ bool may_lead(const Function& from, const Function& to, std::uint64_t target) {
 // Whether one of its own jumps leads to the bytes that a jump to the copy overwrites, other than the
 // first.
 bool jumps_near_its_start(const Function& function) {
+  const auto is_near = [](std::uint32_t offset) { return offset > 0 && offset < abi::entry_bytes; };
+  if (std::ranges::any_of(function.table_targets, is_near)) return true;
   return std::ranges::any_of(function.decoded.operands, [&](const Operand& operand) {
     return operand.is_branch() && operand.target > function.start &&
            operand.target < function.start + abi::entry_bytes;

@@ -546,8 +546,10 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
   bool runs_on = true;
   Pushed pushed;
   ReturnAddressWatch watch;
+  std::size_t known = 0;  // bytes before the first unknown instruction
   result.complete = for_each_instruction(code, address, [&](const Instruction& next) {
     result.starts[next.offset] = true;
+    known = next.end();
     if (next.end() <= beginning) watch.look_at(next);
     if (const auto field = pc_relative_field(next)) result.operands.push_back(*field);
     result.jumps_anywhere |= next.does == Does::jump_anywhere;
@@ -560,7 +562,7 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     if (!nops) runs_on = !next.padding && !next.ends_here() && next.does != Does::call;
   });
   // An instruction that is not known has an unknown length, too.
-  for (std::size_t at = result.complete ? code.size() : 0; at < code.size();) {
+  for (std::size_t at = result.complete ? code.size() : known; at < code.size();) {
     const auto next = read_instruction(code.subspan(at), address + at);
     result.may_set_stack_pointer |= next && sets_stack_pointer(*next);
     at += next ? next->length : 1;

@@ -616,7 +616,8 @@ void Session::give_way() {
   const BlockId block = block_at(step->position);
   const auto positions = positions_of_block(step->position);
   // A retry fills gaps in blocks that were measured long ago, so such a block is not repeated.
-  const bool split = abandoned_ == block || !positions || place.schedule->goes_back(step->position);
+  const bool split = abandoned_ == block || never_whole_.contains(block) || !positions ||
+                     place.schedule->goes_back(step->position);
   abandoned_ = block;
   if (split) return give_way_for(std::string(turn_is_over));
   if (!stored(store_.reopen(experiment_.id, positions->first, positions->second))) return;
