@@ -242,9 +242,9 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
   return call;
 }
 
-// Finds the files that the measured commands write: those that they name, and the untracked ones in
-// the user's own working tree. These differ after the first runs. Their changes are not changes of
-// the versions.
+// Finds the files that builds and measured commands write: those that they name, and the untracked
+// ones in the user's own working tree. These differ after the first runs. Their changes are not
+// changes of the versions.
 class OwnFiles {
  public:
   // Looks at the working tree that contains the folder only if it is one of the versions.
@@ -600,13 +600,13 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
   if (std::error_code error; !options.save.empty() && fs::exists(options.save, error))
     return wrong_call(fmt::format(
         "--save: the file {} exists already: choose another name, or remove it", options.save));
+  const OwnFiles own(options, comparison, directory);
   if (auto built = build_versions(options, comparison, work, stop_fd); !built) {
     // The error names the log of a failed build.
     if (!is_readable(stop_fd)) work.keep();
     return std::unexpected(built.error());
   }
   const auto began = std::chrono::steady_clock::now();
-  const OwnFiles own(options, comparison, directory);
   auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   // The first runs have the CPU for themselves.
