@@ -60,8 +60,8 @@ struct Call {
 // The file ab_mark (run_folder.h), which a run leaves beside its database until it has ended.
 struct Begun {
   Call call;
-  // Files that the measured commands write: paths from the top of the working tree, and names as the
-  // commands have them.
+  // Files that builds and measured commands write: paths from the top of the working tree, and names
+  // as the commands have them.
   std::vector<std::string> own_files{};
   std::string plan;                  // the plan's text
   std::string work;                  // the folder of its builds; "": nothing was built
@@ -686,8 +686,8 @@ void forget(const Interrupted& replaced, const std::string& folder) {
   if (is_work_folder(replaced.begun.work)) of_earlier.adopt(replaced.begun.work);
 }
 
-// If the folder that the user names is new and in a working tree, neither git nor a later comparison
-// of that tree shall see it.
+// Hides a new folder that the user names from git, and so from later comparisons of the working tree
+// that it may be in.
 void hide_from_git(const std::string& folder) {
   std::error_code error;
   if (fs::is_empty(folder, error) && !error) std::ofstream(folder + "/.gitignore") << "*\n";

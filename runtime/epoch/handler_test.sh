@@ -11,7 +11,7 @@ library=$2/lib/libstabrt.a
 reached_script=$source_directory/runtime/epoch/reached.awk
 
 starts="epoch_signal image migrate one_epoch schedule signals stacks walk"
-# What takes the proof InHandler is for handlers alone.
+# Functions that take the proof InHandler are for handlers alone.
 takers=$(nm -A -g -C --defined-only "$library" 2>/dev/null | sed -n 's/^[^:]*:\([^:]*\)\.cc\.o:.*InHandler const&.*/\1/p' | sort -u)
 starts=$(printf '%s\n' $starts $takers | sort -u | xargs)
 # Object NEEDS name: what no object of ours has. Object HAS: it was reached.

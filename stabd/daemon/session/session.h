@@ -22,8 +22,9 @@
 //  E9  On a node of a cluster, each worker begins at the start of a block, so that one worker
 //      measures all of a block: an incomplete block runs again from its first trial. Exceptions are
 //      blocks of more than 1,000 trials, blocks in which a retry fills gaps, and blocks with a
-//      trial that has ended its workers since this session began. Once a trial is stored, later workers are on the node of the first one. If a worker is lost
-//      that did not end by itself, no trial counts as failed.
+//      trial that has ended its workers since this session began. Once a trial is stored, later
+//      workers are on the node of the first one. If a worker is lost that did not end by itself, no
+//      trial counts as failed.
 //  E10 With several machines, each place has the blocks that design/trial_list.h deals out to it, and
 //      one node. Its worker is lost and started again without the other places' knowledge. No trial
 //      runs before all places are ready, and the analysis begins when all have finished. The
