@@ -29,7 +29,7 @@ template <class Read>
 Result<void> check_head(const Read& read) {
   Elf64_Ehdr header{};
   if (!read(0, &header, sizeof header) || !is_known(header))
-    return fail("it is not a 64-bit little-endian ELF file");
+    return fail("the file is not a 64-bit little-endian ELF file");
   Elf64_Shdr first{};
   // A file with many sections has their number in its first section.
   if (header.e_shnum == 0 && header.e_shoff != 0 && read(header.e_shoff, &first, sizeof first) &&
@@ -78,7 +78,7 @@ Result<ElfReader> ElfReader::take(Elf* elf) {
 Result<ElfReader> ElfReader::of(int fd) {
   struct stat status{};
   if (fstat(fd, &status) != 0) return fail_errno("it cannot be read");
-  if (!S_ISREG(status.st_mode)) return fail("it is not a regular file");
+  if (!S_ISREG(status.st_mode)) return fail("the file is not a regular file");
   const auto checked = check_head([&](std::uint64_t offset, void* to, std::size_t size) {
     return offset <= INT64_MAX &&
            pread(fd, to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);

@@ -141,13 +141,13 @@ TEST(Elf, TheRunningProgramIsRead) {
 TEST(Elf, TheErrorSaysWhatAnotherFileIs) {
   const auto error = [](const std::string& path) { return ElfReader::open(path).error().message; };
   EXPECT_THAT(error("/does/not/exist"), HasSubstr("cannot be read: No such file"));
-  EXPECT_EQ(error("/dev/zero"), "it is not a regular file");
-  EXPECT_EQ(error("/etc/passwd"), "it is not a 64-bit little-endian ELF file");
+  EXPECT_EQ(error("/dev/zero"), "the file is not a regular file");
+  EXPECT_EQ(error("/etc/passwd"), "the file is not a 64-bit little-endian ELF file");
   for (const std::string& other :
        {std::string(), std::string("#!/bin/sh\n"), SmallElf().bytes().substr(0, 63),
         changed([](auto& elf) { elf.header.e_ident[EI_CLASS] = ELFCLASS32; }),
         changed([](auto& elf) { elf.header.e_ident[EI_DATA] = ELFDATA2MSB; })})
-    EXPECT_EQ(why_not(other), "it is not a 64-bit little-endian ELF file");
+    EXPECT_EQ(why_not(other), "the file is not a 64-bit little-endian ELF file");
 }
 
 // If the section headers are damaged, the program headers still count.

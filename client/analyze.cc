@@ -189,8 +189,8 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   // The 90 % quantile of the changes is above 0 even if nothing differs.
   if (is_quantile(options.estimand))
     return wrong_call(
-        "--estimand accepts no quantile except the median: noise alone moves every other quantile "
-        "of the blocks' changes away from zero, even if the levels do not differ. Use 'median'. To "
+        "--estimand accepts only one quantile, the median: even if the levels do not differ, "
+        "noise moves every other quantile of the blocks' changes away from zero. Use 'median'. To "
         "compare a quantile of many requests, let each trial report that quantile as its value");
   spec.estimand = stats::estimand_named(options.estimand);
   if (options.losses == "monotone") spec.losses = stats::Losses::monotone;
@@ -208,13 +208,12 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
         "--error pooled and --subject cannot be used together: conclusions about several subjects "
         "are based on the subjects' blocks");
   if (options.seeds != "auto" && options.random.empty())
-    return wrong_call(
-        "--seeds explains the seeds in the column that --random names, but --random is missing");
+    return wrong_call("--seeds needs --random, which names the column of seeds");
   if (options.sums_of_squares == 3 && !options.block.empty() && options.error != "pooled" &&
       options.method != "stabilizer")
     return wrong_call(
-        "--type 3 together with --block also needs --error pooled: otherwise, each comparison is "
-        "made within blocks, without sums of squares");
+        "with --block, --type 3 needs --error pooled, because comparisons with --error own do not "
+        "use sums of squares");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
   spec.all_pairs = options.pairs == "all";
@@ -342,7 +341,7 @@ Result<foreign::Format> format_of_all(const AnalyzeOptions& options,
 Result<foreign::FileFactor> factor_of_files(const AnalyzeOptions& options) {
   if (options.files.size() == 1 && !options.file_factor.empty())
     return wrong_call(
-        "--factor names the factor whose levels are the files, but there is only one file");
+        "--factor names the factor that tells several files apart, but there is only one file");
   return foreign::file_factor(options.file_factor, options.files);
 }
 
@@ -398,14 +397,14 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
     return task;
   }
   if (!options.generators.empty())
-    return wrong_call("--generators works with one table, but there are several");
+    return wrong_call("--generators works only with a single table, but there are several");
   // A name in one file says nothing about the same name in another.
   if (!options.block.empty() || !options.machine.empty())
     return wrong_call(
-        "--block and --machine work with one table, but there are several: analyze each file by "
-        "itself, or put all rows into one table in which each block has a name of its own");
+        "--block and --machine work only with a single table, but there are several: analyze each "
+        "file by itself, or join the files into one table and give each block a name of its own");
   if (options.seeds == "crossed")
-    return wrong_call("--seeds crossed works with one table, but there are several");
+    return wrong_call("--seeds crossed works only with a single table, but there are several");
   for (std::size_t i = 0; i < tables->size(); ++i)
     if (!is_own_export(inputs[i].text())) {
       stats::Spec nested = task.spec;
@@ -413,10 +412,10 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
         return std::unexpected(set.error());
     }
   if (tables->front().find(factor->name) != nullptr || factor->name == options.response)
-    return wrong_call(fmt::format(
-        "a column is already named {}, which is also the name of the factor that tells the files "
-        "apart: give the factor another name with --factor",
-        one_line(factor->name, 60)));
+    return wrong_call(
+        fmt::format("the factor that tells the files apart is named {}, but a column already has "
+                    "this name: give the factor another name with --factor",
+                    one_line(factor->name, 60)));
   task.data = foreign::joined(std::move(*tables), *factor);
   task.spec.treatments.push_back(factor->name);
   task.sessions = factor->name;

@@ -94,7 +94,8 @@ std::chrono::nanoseconds mean_gap(std::span<const Arrivals> arrivals) {
   return std::chrono::nanoseconds(gaps > 0 ? std::llround(ns / gaps) : 0);
 }
 
-Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrivals) {
+Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrivals,
+                                  bool has_arrived) {
   std::vector<Arrivals> threads;
   double visits = 0;
   double shortest = std::numeric_limits<double>::infinity();
@@ -106,7 +107,7 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   }
   if (threads.empty())
     return wrong_call(
-        arrivals.empty()
+        arrivals.empty() && !has_arrived
             ? "--load: no arrival point was visited; put STAB_ARRIVAL(\"name\") from stabilizer.h "
               "where new work arrives"
             : "--load: no thread visits arrival points often enough; a thread needs more than 10 "
@@ -120,16 +121,27 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   };
   double high = most_gained * shortest;
   if (load > load_at(high) * (1 + 1e-9))
-    return fail(fmt::format(
-        "--load {}x cannot be reached: each arrival would have to come earlier by almost all of "
-        "the {} between two arrivals, or by even more; the highest possible load is {:.2f}x",
-        load, nanoseconds(shortest), load_at(high)));
+    return fail(
+        fmt::format("--load {}x is too high: an arrival can come earlier by at most {:g} % of the "
+                    "mean time between a thread's arrivals ({}), so the highest possible load is "
+                    "{:.2f}x",
+                    load, 100 * most_gained, nanoseconds(shortest), load_at(high)));
   double low = 0;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
     (load_at(middle) < load ? low : high) = middle;
   }
   return load == 1 ? 0 : static_cast<std::uint64_t>(std::llround(high));
+}
+
+std::string timeless_words(std::uint64_t experiments, bool has_faster_arrivals) {
+  if (has_faster_arrivals)
+    return fmt::format(
+        "{} experiments are left out, because faster arrivals saved more time than the "
+        "experiments took. To keep all experiments, use a smaller --load or --arrival-speedup.",
+        experiments);
+  return fmt::format("{} experiments are left out, because pauses took all of their time.",
+                     experiments);
 }
 
 namespace {
@@ -213,6 +225,10 @@ bool has_failed(const Ended& ended) {
   return ended.interrupted == 0 && (ended.timed_out || ended.signal != 0 || ended.exit_code != 0);
 }
 
+stab::causal::RunEnd end_of(const Ended& ended) {
+  return {.passed_ns = ended.passed_ns, .by_itself = ended.signal == 0};
+}
+
 class Runs {
  public:
   Runs(const CausalOptions& options, Program program, std::string library, Settings settings,
@@ -231,8 +247,9 @@ class Runs {
       for (const std::size_t load : order_of(block)) {
         if (made_.interrupted != 0 || is_in_vain_) break;
         if (auto ran = run(block, load); !ran) return std::unexpected(ran.error());
-        // Further runs would not visit a progress point either.
-        is_in_vain_ = has_begun_ && all_.visits == 0 && !options_.end_to_end;
+        // Further runs would not visit a progress point either. A failed run doesn't count.
+        is_in_vain_ =
+            !made_.profile.runs.empty() && has_begun_ && all_.visits == 0 && !options_.end_to_end;
       }
     if (made_.profile.runs.empty() && made_.interrupted == 0)
       return fail("the program failed in all runs, so there is no profile");
@@ -266,21 +283,21 @@ class Runs {
       return fail("the program " + end_words(*ended) + " in the run that measures arrivals");
     Profile without;
     const Seen seen = add_run(session->layout(), program_.map->lines, settings.is_end_to_end,
-                              session->bytes(), ended->passed_ns, without);
+                              session->bytes(), end_of(*ended), without);
     has_begun_ = seen.has_begun;
     if (made_.interrupted != 0) return {};
     if (!has_begun_) return fail(did_not_begin);
     for (const double load : loads) {
-      const auto speedup = speedup_for(load, seen.arrivals);
+      const auto speedup = speedup_for(load, seen.arrivals, seen.has_arrived);
       if (!speedup) return std::unexpected(speedup.error());
       made_.profile.loads.push_back({.asked = load, .speedup_ns = *speedup});
     }
     made_.profile.base_rate = stats::causal::arrival_rate(without.runs.front());
     const std::size_t threads = seen.arrivals.size();
-    tell(fmt::format(
-        "first run, at the original load: {} thread{} arrival points; on average, each thread "
-        "passes one every {}",
-        threads, threads == 1 ? " passes" : "s pass", format_duration(mean_gap(seen.arrivals))));
+    tell(
+        fmt::format("first run, at the original load: {} thread{} visited arrival points; a "
+                    "thread's mean time between two visits was {}",
+                    threads, threads == 1 ? "" : "s", format_duration(mean_gap(seen.arrivals))));
     return {};
   }
 
@@ -358,11 +375,17 @@ class Runs {
                        end_words(ended)));
       return;
     }
+    if (ended.interrupted != 0 && settings_.is_end_to_end) {
+      has_begun_ = has_begun_ || now_of(session.head().started_ns) != 0;
+      tell(fmt::format("{}: the program was interrupted before its end; the run is left out",
+                       run_name(number, load)));
+      return;
+    }
     const Seen seen = add_run(session.layout(), program_.map->lines, settings_.is_end_to_end,
-                              session.bytes(), ended.passed_ns, made_.profile);
+                              session.bytes(), end_of(ended), made_.profile);
     made_.profile.runs.back().load = load;
     made_.profile.runs.back().block = block;
-    if (seen.experiments == 0 && ended.interrupted == 0) ++empty_;
+    if (seen.experiments == 0 && seen.timeless == 0 && ended.interrupted == 0) ++empty_;
     has_begun_ = has_begun_ || seen.has_begun;
     all_.experiments += seen.experiments;
     all_.visits += seen.visits;
@@ -371,6 +394,12 @@ class Runs {
     all_.duration_ns = std::max(all_.duration_ns, seen.duration_ns);
     tell(fmt::format("{}: {} experiments, {} visits in {:.1f} s", run_name(number, load),
                      seen.experiments, seen.visits, static_cast<double>(seen.duration_ns) / 1e9));
+  }
+
+  [[nodiscard]] bool has_faster_arrivals() const {
+    return settings_.arrival_ns != 0 ||
+           std::ranges::any_of(made_.profile.loads,
+                               [](const auto& load) { return load.speedup_ns != 0; });
   }
 
   // Tells the user about problems that make the result worse, and what to change.
@@ -386,9 +415,9 @@ class Runs {
           "foreground.");
     if (all_.visits == 0 && !options_.end_to_end)
       tell(
-          "No progress point was visited: add STAB_PROGRESS(\"name\") from stabilizer.h or "
-          "COZ_PROGRESS from coz.h where a piece of work is finished, or use --progress FILE:LINE "
-          "or --end-to-end.");
+          "No progress point was visited. Add STAB_PROGRESS(\"name\") from stabilizer.h or "
+          "COZ_PROGRESS from coz.h where the program finishes a piece of work. Or use --progress "
+          "FILE:LINE or --end-to-end.");
     if (empty_ != 0 && all_.duration_ns < short_run_ns)
       tell(
           fmt::format("The program runs for {} ms, which is too short: give it more work, or "
@@ -398,12 +427,7 @@ class Runs {
          report::sampling_remarks(made_.profile, std::chrono::nanoseconds(settings_.sample_ns),
                                   {.scope = "--scope and --binary", .experiment = "--experiment"}))
       tell(each);
-    if (all_.timeless != 0)
-      tell(fmt::format(
-          "{} experiments are left out, because the time that faster arrivals saved was longer "
-          "than the experiments themselves. To keep all experiments, use a smaller --load or "
-          "--arrival-speedup.",
-          all_.timeless));
+    if (all_.timeless != 0) tell(timeless_words(all_.timeless, has_faster_arrivals()));
     if (all_.damaged != 0)
       tell(
           fmt::format("{} records of the profile are left out, because the program overwrote them.",
@@ -447,8 +471,8 @@ Result<Profiled> profile_program(const CausalOptions& options) {
     if (!percent) return std::unexpected(percent.error());
     if (!options.end_to_end || options.line.empty())
       return wrong_call(
-          "--speedup needs --end-to-end and --line: otherwise, performance experiments "
-          "choose their speedups, including 0, at random");
+          "--speedup needs --end-to-end and --line: without them, each performance experiment has "
+          "a random speedup, which may be 0");
     speedup = static_cast<std::int32_t>(std::lround(10 * *percent));
   }
   auto companions = stab::causal::find_companions();

@@ -16,6 +16,7 @@
 #include "client/verbs.h"
 #include "stats/causal/analyse.h"
 #include "stats/causal/profile.h"
+#include "stats/verdicts/analysis.h"
 
 namespace stab::client::causal {
 
@@ -65,8 +66,13 @@ Result<std::vector<double>> read_loads(const std::string& text);
 std::chrono::nanoseconds mean_gap(std::span<const stab::causal::Arrivals> arrivals);
 
 // How many nanoseconds each visit must save. The error says which arrivals are missing, or the
-// highest load that can be reached.
-Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals);
+// highest load that can be reached. `has_arrived`: an arrival point was visited, if only once in a
+// thread.
+Result<std::uint64_t> speedup_for(double load, std::span<const stab::causal::Arrivals> arrivals,
+                                  bool has_arrived = false);
+
+// The sentence about experiments without effective time, which also says what to change.
+std::string timeless_words(std::uint64_t experiments, bool has_faster_arrivals);
 
 // The options of 'stabctl causal verify'.
 struct VerifyOptions {
@@ -79,6 +85,18 @@ struct VerifyOptions {
 
 // Runs or continues the plan as 'stabctl run' does, and prints one sentence.
 Result<int> verify(const Common& common, const VerifyOptions& options);
+
+// The change that a plan with one comparison has measured.
+struct MeasuredChange {
+  std::string response{};
+  bool is_inverse = false;  // higher is better, so the gain is a share of 1 / response
+  std::string level{};      // "version=new"
+  std::string baseline{};   // "version=old"
+  stats::causal::Gain gain{};
+};
+// Fails unless there is exactly one comparison, with a finite interval, or if its verdict is
+// withheld.
+Result<MeasuredChange> measured_in(const stats::Analysis& analysis);
 
 // The measured gain minus the predicted gain. The two must be independent of each other.
 stats::causal::Gain difference(const stats::causal::Gain& predicted,

@@ -51,9 +51,18 @@ TEST(Loads, WhatCannotBeReachedIsSaid) {
   EXPECT_THAT(
       refused(21, {{100, 400 * ms}}),
       ::testing::AllOf(HasSubstr("the highest possible load is 20.00x"), HasSubstr("4 ms")));
-  EXPECT_THAT(refused(5, {{20, 20 * ms}, {10'000, 100'000 * ms}}), HasSubstr("cannot be reached"));
+  EXPECT_THAT(refused(5, {{20, 20 * ms}, {10'000, 100'000 * ms}}), HasSubstr("is too high"));
   EXPECT_THAT(refused(1.5, {}), HasSubstr("no arrival point was visited"));
   EXPECT_THAT(refused(1.5, {{9, 9 * ms}}), HasSubstr("more than 10 visits"));
+  // Each thread visits the point once.
+  EXPECT_THAT(speedup_for(1.5, {}, true).error().message, HasSubstr("more than 10 visits"));
+}
+
+TEST(Loads, AreToBlameOnlyIfArrivalsAreFaster) {
+  EXPECT_THAT(timeless_words(7, true),
+              ::testing::AllOf(HasSubstr("7 experiments"), HasSubstr("use a smaller --load")));
+  EXPECT_THAT(timeless_words(7, false), ::testing::AllOf(HasSubstr("pauses took all of their time"),
+                                                         ::testing::Not(HasSubstr("--load"))));
 }
 
 TEST(Loads, TheMeanGapIsOfAllThreads) {

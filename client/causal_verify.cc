@@ -41,13 +41,6 @@ struct Prediction {
   Gain gain;
 };
 
-struct Measured {
-  std::string response;
-  std::string level;     // "version=new"
-  std::string baseline;  // "version=old"
-  Gain gain;
-};
-
 Result<protocol::ResultsReply> results_of(const Common& common, std::int64_t id) {
   const protocol::ResultsRequest request{.id = id};
   if (!common.state.empty()) return answer_stored(common.state, request);
@@ -126,13 +119,14 @@ Result<Prediction> predict(const report::Document& profile, const VerifyOptions&
                         .gain = *gain};
     }
   if (options.line.empty())
-    return fail(fmt::format(
-        "the profile shows no line whose speedup would make the program faster: {}", way_out));
+    return fail(fmt::format("the profile shows no line that is worth optimizing: {}", way_out));
   return fail(
       fmt::format("the profile has no result for {}: {}", one_line(options.line, 200), way_out));
 }
 
-Result<Measured> measured_in(const stats::Analysis& analysis) {
+}  // namespace
+
+Result<MeasuredChange> measured_in(const stats::Analysis& analysis) {
   const stats::Effect* only = nullptr;
   std::size_t count = 0;
   for (const stats::Effect& effect : analysis.effects) {
@@ -141,38 +135,56 @@ Result<Measured> measured_in(const stats::Analysis& analysis) {
     ++count;
   }
   if (count != 1)
-    return fail(
-        fmt::format("the plan makes {} comparisons, but needs exactly one: use one benchmark, and "
-                    "a factor whose levels are the program before and after the change",
-                    count));
-  const auto is_known = [](std::optional<double> value) { return value && std::isfinite(*value); };
+    return fail(fmt::format(
+        "the plan makes {} comparisons, but it must make exactly one: use one benchmark and one "
+        "factor; its two levels are the program before the change and the program after it",
+        count));
+  // The interval says nothing about lost trials.
+  const bool has_lost = std::ranges::any_of(
+      analysis.means, [](const stats::CellMean& each) { return each.lost > 0; });
+  if (stats::is_withheld(*only) && has_lost)
+    return fail(fmt::format(
+        "the experiment gives no verdict on the change: {}; see 'stabctl report'", only->reason));
+  const bool is_inverse = analysis.spec.higher_is_better;
+  const auto is_known = [&](std::optional<double> value) {
+    return value && std::isfinite(*value) && (!is_inverse || *value > 0);
+  };
   if (!is_known(only->ratio) || !is_known(only->low) || !is_known(only->high))
-    return fail("the experiment measured no change with an interval: see 'stabctl report'");
-  return Measured{
-      .response = analysis.spec.response,
-      .level = only->treatment + "=" + only->level,
-      .baseline = only->treatment + "=" + only->baseline,
-      .gain = {.value = 1 - *only->ratio, .interval = {1 - *only->high, 1 - *only->low}}};
+    return fail(
+        "the experiment has no finite confidence interval for its change: see 'stabctl report'");
+  const auto saved = [&](double ratio) { return 1 - (is_inverse ? 1 / ratio : ratio); };
+  const double worst = is_inverse ? *only->low : *only->high;
+  const double best = is_inverse ? *only->high : *only->low;
+  return MeasuredChange{.response = analysis.spec.response,
+                        .is_inverse = is_inverse,
+                        .level = only->treatment + "=" + only->level,
+                        .baseline = only->treatment + "=" + only->baseline,
+                        .gain = {.value = saved(*only->ratio),
+                                 .interval = {.low = saved(worst), .high = saved(best)}}};
 }
+
+namespace {
 
 bool agrees(const Gain& apart) {
   return apart.interval.low <= 0 && apart.interval.high >= 0;
 }
 
-std::string sentence(const Prediction& predicted, const Measured& measured, const Gain& apart) {
+std::string sentence(const Prediction& predicted, const MeasuredChange& measured,
+                     const Gain& apart) {
   return fmt::format(
       "Prediction: {:.4g} % less time in {} would save {} of the {}. Measurement: {} instead of {} "
-      "saved {} of {}. Conclusion: {} (measurement minus prediction: {}).\n",
+      "saved {} of {}{}. Conclusion: {} (measurement minus prediction: {}).\n",
       100 * predicted.speedup, one_line(predicted.line, 500), report::causal_gain(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), report::causal_gain(measured.gain),
-      one_line(measured.response, 200),
+      measured.is_inverse ? "1 / " : "", one_line(measured.response, 200),
       agrees(apart) ? "the change had the predicted effect, as far as these measurements can tell"
                     : "the change had a different effect than predicted",
       report::causal_gain(apart));
 }
 
-std::string as_json(const Prediction& predicted, const Measured& measured, const Gain& apart) {
+std::string as_json(const Prediction& predicted, const MeasuredChange& measured,
+                    const Gain& apart) {
   const ordered_json root{{"line", predicted.line},
                           {"point", predicted.point},
                           {"speedup", predicted.speedup},
@@ -213,15 +225,19 @@ Result<int> verify(const Common& common, const VerifyOptions& options) {
   }
   const auto change = analyse_stored(ran->state, ran->id);
   if (!change) return std::unexpected(change.error());
+  const std::string place = fmt::format("the database is {}/stabd.db", ran->state);
   const auto measured = measured_in(change->document.analysis);
-  if (!measured) return std::unexpected(measured.error());
+  if (!measured) {
+    tell(place);
+    return std::unexpected(measured.error());
+  }
   const Gain apart = difference(predicted->gain, measured->gain);
   if (auto written = write_output(common.json ? as_json(*predicted, *measured, apart)
                                               : sentence(*predicted, *measured, apart),
                                   "", Colours::none);
       !written)
     return std::unexpected(written.error());
-  tell(fmt::format("the database is {}/stabd.db", ran->state));
+  tell(place);
   return exit_ok;
 }
 

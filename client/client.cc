@@ -109,8 +109,8 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
   }
   return fail(
       fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with "
-                  "--socket, or use 'stabctl run', which needs no daemon: 'stabctl runs' lists the "
-                  "folders of its results, and --folder FOLDER reads one of them",
+                  "--socket, or use 'stabctl run', which needs no daemon. To read "
+                  "results of 'stabctl run', add --folder FOLDER; 'stabctl runs' lists the folders",
                   fmt::join(silent, " or at ")));
 }
 
@@ -146,8 +146,8 @@ Result<void> Client::greet() {
   if (reply) return {};
   if (reply.error().message.contains("does not know the request 'hello'"))
     return fail(
-        fmt::format("the running stabd is older than this stabctl {}, which speaks protocol {}: "
-                    "use the stabctl of the same release as stabd, or start the newer stabd",
+        fmt::format("the running stabd is older than this stabctl ({}, protocol {}): use the "
+                    "stabctl of the same release as stabd, or start the newer stabd",
                     STAB_VERSION, protocol::version));
   return std::unexpected(reply.error());
 }

@@ -70,8 +70,8 @@ Result<int> backup(const Common& common, const std::string& file) {
   const auto database = database_of(common);
   if (!database) return std::unexpected(database.error());
   if (access(database->c_str(), R_OK) != 0)
-    return fail_errno(
-        fmt::format("cannot read {}, which only root and stabd's own user may copy", *database));
+    return fail_errno(fmt::format(
+        "cannot read {}; only root and stabd's own user may copy this database", *database));
   const auto damage = store::back_up(*database, file);
   if (!damage) return fail(damage.error().message);
   if (common.json) {

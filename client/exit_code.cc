@@ -23,8 +23,8 @@ Result<FailOn> read_fail_on(const std::string& text) {
       result.unsure = true;
     else
       return wrong_call(
-          fmt::format("--fail-on {0}: '{1}' is not valid: give any of the words trials, regressed "
-                      "and unsure, or only the word none",
+          fmt::format("--fail-on {0}: '{1}' is not valid; give one or more of 'trials', "
+                      "'regressed' and 'unsure', or only 'none'",
                       one_line(text, 60), one_line(word, 30)));
   }
   if (!result.trials && !result.regressed && !result.unsure)

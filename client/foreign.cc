@@ -352,10 +352,10 @@ class Builder {
         for (const Runs& runs : file.all)
           for (const auto& [name, level] : runs.parameters) taken = taken || name == factor_.name;
     if (!taken) return {};
-    return wrong_call(fmt::format(
-        "a column is already named {}, which is also the name of the factor that tells the files "
-        "apart: give the factor another name with --factor",
-        one_line(factor_.name, 60)));
+    return wrong_call(
+        fmt::format("the factor that tells the files apart is named {}, but a column already has "
+                    "this name: give the factor another name with --factor",
+                    one_line(factor_.name, 60)));
   }
 
   // Collects the notes on a file, and drops results without values.
@@ -399,7 +399,7 @@ class Builder {
       if (count < files_.size()) left.push_back(name);
     if (left.size() == times.size())
       return wrong_call(fmt::format(
-          "no {0} is in all of the files: a {0} is compared only if it has the same name in each "
+          "the files have no {0} in common: a {0} is compared only if it has the same name in each "
           "file{1}",
           kind_, kind_ == "command" ? " (set it with hyperfine's --command-name)" : ""));
     if (!left.empty())

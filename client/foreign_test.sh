@@ -59,11 +59,11 @@ says words "command=b 1 takes 100.00 % more time than command=a 1"
 analyze 1 grid.json --factors n
 says err "--factors n do not distinguish 'a 1 x' from 'a 1 y'"
 analyze 0 grid.json --factors n --subject m
-says words "2 of 2 comparisons that each used a single m found a change"
+says words "2 of 2 comparisons within a single m found a change"
 sed 's/"n":/"file":/g' grid.json >named.json
 cp named.json again.json
 analyze 1 named.json again.json --factors file,m
-says err "a column is already named file, which is also the name of the factor that tells the files apart"
+says err "the factor that tells the files apart is named file, but a column already has this name"
 analyze 0 named.json again.json --factors file,m --factor version
 analyze 1 grid.json --factors k
 says err "there is no column 'k'; the columns are 'command', 'm', 'n'"
@@ -96,7 +96,7 @@ says words "command=sort -g takes 10.00 % more time than command=sort -n"
 sed 's/"exit_codes"/"accepted_exit_codes":[2,"1",null],"exit_codes"/' failed.json >accepted.json
 analyze 1 accepted.json
 analyze 1 old.json new.json --factor command
-says err "a column is already named command, which is also the name of the factor that tells the files apart: give the factor another name with --factor"
+says err "the factor that tells the files apart is named command, but a column already has this name: give the factor another name with --factor"
 hyperfine "$(result a 0.1)" "$(result b 0.2)" "$(result c 0.2)" >first.json
 hyperfine "$(result b 0.2)" "$(result a 0.1)" "$(result d 0.2)" >second.json
 analyze 0 first.json second.json
@@ -107,7 +107,7 @@ lacks words "clearly different"
 lacks words "would help"
 hyperfine "$(result x 0.1)" "$(result y 0.1)" >third.json
 analyze 1 first.json third.json
-says err "no command is in all of the files"
+says err "the files have no command in common"
 analyze 1 old.json old.json
 says err "the same file is given twice"
 analyze 1 old.json new.json --factor version=a
@@ -197,7 +197,7 @@ sed '0,/"real_time":[0-9.]*/s//"real_time":-1/' base.json >below.json
 analyze 1 base.json below.json
 says err "below.json: the real_time of BM_a is below 0, which is impossible for a time"
 analyze 1 base.json head.json --factor benchmark
-says err "a column is already named benchmark, which is also the name of the factor that tells the files apart"
+says err "the factor that tells the files apart is named benchmark, but a column already has this name"
 google broken 1100 ns 1 >head.json
 analyze 5 base.json head.json
 says words "'BM_c' of head is left out: no file"
@@ -231,7 +231,7 @@ lacks out "no verdict: "
 analyze 0 one.csv two.csv --response y
 says words "no verdict: one file per level"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt
-says err "a column is already named opt, which is also the name of the factor that tells the files apart"
+says err "the factor that tells the files apart is named opt, but a column already has this name"
 analyze 1 one.csv two.csv
 says err "--response: name the column of measured values"
 analyze 1 one.csv two.json --response y

@@ -281,8 +281,9 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .simulated = document.simulated,
                         .trials = trials.ok + trials.failed + trials.skipped + trials.disturbed,
                         .missing = trials.failed + trials.skipped + trials.disturbed,
-                        .all_moved = layouts.randomized > 0 && layouts.unrandomized == 0 &&
-                                     layouts.without_runtime == 0};
+                        .all_moved = layouts.random_code > 0 &&
+                                     layouts.random_code == layouts.randomized &&
+                                     layouts.unrandomized == 0 && layouts.without_runtime == 0};
   // If a verdict on the size is unsure, the trials may have used only a few of many builds.
   experiment.facts = experiment.response == plan::code_size &&
                      std::ranges::none_of(analysis.effects, [](const stats::Effect& each) {
@@ -439,17 +440,27 @@ class Collector {
       if (each.state == "damaged") leave_out(each, "its row is damaged");
       return;
     }
-    auto read = source_.report(each.id, "", options_.benchmark);
-    if (!read) return leave_out(each, read.error().message);
-    others_.insert(read->others.begin(), read->others.end());
-    if (read->means.empty()) return;
-    is_known_ = true;
-    if (response_.empty()) response_ = read->response;
-    if (read->response != response_) {
-      read = source_.report(each.id, response_, options_.benchmark);
-      if (!read) return leave_out(each, read.error().message);
+    auto read = source_.report(each.id, response_, options_.benchmark);
+    if (read) others_.insert(read->others.begin(), read->others.end());
+    if (read && !read->means.empty()) {
+      is_known_ = true;
+      if (response_.empty()) response_ = read->response;
+      return found_.push_back(std::move(*read));
     }
-    if (!read->means.empty()) found_.push_back(std::move(*read));
+    if (response_.empty()) {
+      if (!read) leave_out(each, read.error().message);
+      return;
+    }
+    // The names of benchmarks depend on the response: "sort" has a wall time, "sort/BM_a" has
+    // measures of Google Benchmark.
+    const auto own = source_.report(each.id, "", options_.benchmark);
+    if (!own) return leave_out(each, own.error().message);
+    others_.insert(own->others.begin(), own->others.end());
+    if (own->means.empty()) return;
+    is_known_ = true;
+    leave_out(each, read ? fmt::format("'{}' was not measured for {}", response_,
+                                       one_line(options_.benchmark, 100))
+                         : read.error().message);
   }
 
   void leave_out(const ListedExperiment& each, const std::string& reason) {

@@ -312,7 +312,8 @@ TEST(History, WhatNoPermutationsCanFindIsNotCalledTested) {
   EXPECT_EQ(history.permutations, 0U);
   EXPECT_TRUE(std::ranges::none_of(history.series, &Series::tested));
   const std::string text = as_text(history);
-  EXPECT_THAT(text, HasSubstr("60 of 60 series are not tested for changes: an alpha of 1.7e-05"));
+  EXPECT_THAT(text,
+              HasSubstr("60 of 60 series are not tested for changes, because an alpha of 1.7e-05"));
   EXPECT_THAT(text, Not(HasSubstr("E-divisive")));
   EXPECT_TRUE(json::parse(as_json(history))["alpha_of_each"].is_null());
 }
@@ -349,7 +350,7 @@ TEST(History, FalseAlarmsAreAsRareAsAlphaSaysForAllSeriesTogether) {
 }
 
 TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
-  report::Document document{.layouts = {.randomized = 3}};
+  report::Document document{.layouts = {.randomized = 3, .random_code = 3}};
   document.analysis.spec.treatments = {"opt", "heap"};
   document.analysis.means = {{.subject = "sort", .levels = {"O2", "on"}, .n = 4, .mean = 2},
                              {.subject = "sort", .levels = {"O3", "on"}, .n = 4, .mean = NAN},
@@ -372,6 +373,9 @@ TEST(History, TheMeansOfABenchmarkHaveTheLevelsOfTheirTreatments) {
   EXPECT_EQ(found.means[0].loss_interval_high, std::nullopt);
   EXPECT_THAT(found.others, ElementsAre("zip"));
   EXPECT_TRUE(found.all_moved);
+  document.layouts.random_code = 0;  // only the heap was random
+  EXPECT_FALSE(experiment_in(document, "sort").all_moved);
+  document.layouts.random_code = document.layouts.randomized;
   document.layouts.without_runtime = 1;
   EXPECT_FALSE(experiment_in(document, "sort").all_moved);
 }

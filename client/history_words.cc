@@ -225,7 +225,7 @@ class Text {
                                          untested == 1 ? "is" : "are");
     if (history_.too_many)
       return note(fmt::format(
-          "{} not tested for changes: an alpha of {:.2g} for each series needs too many "
+          "{} not tested for changes, because an alpha of {:.2g} for each series needs too many "
           "permutations. To test for changes, use a larger --alpha or a smaller --last.",
           some, history_.alpha_of_each));
     std::size_t needed = 4;
@@ -253,8 +253,8 @@ class Text {
       }
     note(
         fmt::format("{}If you check after each experiment, you find false changes more often than "
-                    "alpha says, because p is valid for a single check. For alarms, the rate of "
-                    "false alarms holds for all checks together, up to 1,000 experiments.",
+                    "alpha says, because p is valid for a single check. Alarms stay valid if "
+                    "you check after each experiment, for up to 1,000 experiments.",
                     any ? "" : "No alarm. "));
   }
 

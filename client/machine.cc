@@ -118,8 +118,7 @@ Result<int> doctor(const MachineOptions& options) {
 
 Result<int> compilers(const CompilerOptions& options) {
   if (options.added && options.added->empty())
-    return fail(
-        "name the clang for which szc needs a compiler pass: stabctl compiler add /path/to/clang");
+    return fail("give the path of a clang, as in: stabctl compiler add /path/to/clang");
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string beside = self.parent_path() / "szc";
@@ -267,8 +266,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   for (const machine::Knob* knob : *chosen)
     if (machine::is_for_experiments(*knob))
       return fail(fmt::format(
-          "{0} can be changed only during an experiment{1}: use machine.quiesce = \"best-effort\" "
-          "in a plan, and list {0} in machine.knobs together with the other knobs that you want",
+          "{0} can be changed only during an experiment{1}. In the plan, set machine.quiesce = "
+          "\"best-effort\", and list {0} in machine.knobs with all other knobs that you want",
           knob->name, knob->moves_processes ? ", because it would also confine the daemon" : ""));
   const auto cpus = cpus_of(options);
   if (!cpus) return std::unexpected(cpus.error());
@@ -288,8 +287,8 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   (void)show(options, *outcomes, exit_error);
   if (any(*back, Outcome::What::refused))
     return fail(
-        "--strict: some settings cannot be changed, and some of the others could not be put back: "
-        "try 'stabctl quiet restore'");
+        "--strict: some settings cannot be changed, and some that were changed could not be put "
+        "back: try 'stabctl quiet restore'");
   return fail("--strict: some settings cannot be changed, so all settings are as they were before");
 }
 
@@ -450,8 +449,8 @@ std::string overview(const std::vector<Tried>& events) {
         fmt::format("There are {} tracepoints; to list some of them: stabctl counters 'sched:*'\n",
                     tracepoints);
   text +=
-      "An event with ':u' is counted only in the program, and an event with ':k' only in the "
-      "kernel on the program's behalf.\n";
+      "An event with ':u' is counted only while the program's own code runs; an event with ':k' is "
+      "counted only while the kernel works for the program.\n";
   return text;
 }
 

@@ -84,7 +84,7 @@ says out '"programs": "these"'
 analyze 2 uneven
 says words "on these 3 nodes, "
 says words "on nodes like these 3, "
-says words "only 3 nodes, the answer about nodes like these has 2 degrees of freedom"
+says words "only 3 nodes were compared (2 degrees of freedom), so the interval for nodes like these is"
 says words "the change from v=old to new is not the same on all nodes: "
 says words "% on 2 nodes and -"
 says words "% on 1 node (p < 0.0001)"
@@ -99,14 +99,14 @@ says words "on these 3 nodes, v=new has 4.7"
 says words "% on 3 nodes (p < 0.0001)"
 simulate "3:6 3:6 3:6 3:6 3:6" >alike.csv
 analyze 2 alike --answer like-these
-lacks words "the answer about nodes like these has"
+lacks words "so the interval for nodes like these is"
 lacks words "the change from v=old to new is not the same"
 
 # A machine that lacks a side is never averaged over silently.
 simulate "3:8 3:8 3:8 3:8" | awk -F, '!($1 == "n2" && $3 == "new")' >one_side.csv
 for answer in these like-these; do
   analyze 3 one_side --answer $answer
-  says words "left out of the means over these nodes and over nodes like these: n2"
+  says words "the means leave out these nodes, because they lack trials of a level (see the notes): n2"
   says words "Some nodes lack trials of a level"
 done
 analyze 3 one_side --json

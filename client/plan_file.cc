@@ -51,25 +51,29 @@ bool has_files_of_commits(const plan::Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> shell_warnings(const plan::Plan& plan) {
+std::vector<std::string> plan_warnings(const plan::Plan& plan) {
   std::vector<std::string> warnings;
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     if (takes_such_words(benchmark.run.front())) continue;
     const auto word = std::find_if(benchmark.run.begin() + 1, benchmark.run.end(), is_for_a_shell);
     if (word != benchmark.run.end())
-      warnings.push_back(fmt::format(
-          "benchmark '{}' passes the argument '{}' to its program, because 'run' starts no shell: "
-          "if you want a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] with the whole command "
-          "in place of the dots. Output need not be discarded: trials print nothing on the "
-          "terminal",
-          benchmark.name, one_line(*word, 60)));
+      warnings.push_back(
+          fmt::format("benchmark '{}' passes the argument '{}' to its program, because 'run' "
+                      "starts no shell. To use a shell, write run = [\"/bin/sh\", \"-c\", \"...\"] "
+                      "with the whole command in place of the dots. Trials print nothing on the "
+                      "terminal, so output need not be discarded",
+                      benchmark.name, one_line(*word, 60)));
   }
+  if (const auto why = plan::why_only_means(plan); plan.analysis.estimand != "mean" && !why.empty())
+    warnings.push_back(fmt::format(
+        "no comparison gets a verdict: 'analysis.estimand' is \"{}\", but {}; remove this key",
+        plan.analysis.estimand, why));
   return warnings;
 }
 
-void tell_shell_warnings(const PlanFile& file) {
+void tell_plan_warnings(const PlanFile& file) {
   if (const auto plan = plan::read_plan(file.text))
-    for (const std::string& warning : shell_warnings(*plan)) tell("warning: " + warning);
+    for (const std::string& warning : plan_warnings(*plan)) tell("warning: " + warning);
 }
 
 Result<void> check_sources(const plan::Plan& plan, const PlanFile& file) {

@@ -23,10 +23,11 @@ struct PlanFile {
 void find_source(PlanFile& file);
 
 // Warns about words of `run` that a shell would interpret: there is no shell, so the program gets
-// them as arguments. One sentence for each benchmark that has such words.
-std::vector<std::string> shell_warnings(const plan::Plan& plan);
+// them as arguments. One sentence for each benchmark that has such words. Warns also if no
+// comparison can get a verdict about the average that the plan asks for.
+std::vector<std::string> plan_warnings(const plan::Plan& plan);
 // Prints these warnings on stderr, unless the plan is invalid.
-void tell_shell_warnings(const PlanFile& file);
+void tell_plan_warnings(const PlanFile& file);
 
 // Fails if `sources` names something that the plan's folder does not have. Checks nothing if the
 // plan measures commits, which have their own files.

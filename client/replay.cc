@@ -40,8 +40,8 @@ Result<void> build_is_there(const protocol::ReplayReply& trial) {
   if (!digest) return std::unexpected(digest.error());
   if (digest->value_or("") == trial.binary_sha256) return {};
   return fail(fmt::format(
-      "{} {}: if its sources are still the same, run the plan again ('stabctl submit', or 'stabctl "
-      "run --again') to build it again",
+      "{} {}. If its sources have not changed, run the plan again ('stabctl submit', or 'stabctl "
+      "run --again'): this builds the program again",
       trial.out,
       *digest ? "is not the program that was measured" : "is no longer in the build cache"));
 }
@@ -69,8 +69,8 @@ Result<void> may_believe(const std::string& folder) {
   if (stat(path.c_str(), &status) != 0) return fail_errno("cannot look at " + path);
   if (status.st_uid == geteuid() || status.st_uid == 0) return {};
   return fail(
-      fmt::format("{} belongs to user {}, and a replay runs the commands in this file: if you "
-                  "trust them, copy the file, and replay from the copy",
+      fmt::format("{} belongs to user {}, and a replay runs the commands in this file. If you "
+                  "trust these commands, copy the file and replay from the copy",
                   path, status.st_uid));
 }
 
@@ -126,11 +126,10 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
     return exit_ok;
   }
   if (gives_up && !machine::give_up_privileges())
-    return fail("cannot drop the capabilities that the trial did not have");
+    return fail("the trial ran without capabilities, but this process cannot drop its own");
   // If the prepare command leaves processes running, we must become their parent to end them.
   if (!run.prepare.empty() && !machine::adopt_orphans())
-    return fail_errno(
-        "cannot become the parent of processes that the prepare command leaves running");
+    return fail_errno("cannot adopt the processes that the prepare command leaves running");
   if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }

@@ -328,7 +328,7 @@ Result<int> run(const RunOptions& options) {
   if (auto good = check_page(options.html); !good) return std::unexpected(good.error());
   const auto file = read_plan_file(options.plan_path, options.machines);
   if (!file) return std::unexpected(file.error());
-  tell_shell_warnings(*file);
+  tell_plan_warnings(*file);
   const auto ran = run_to_end(*file, options);
   if (!ran) return std::unexpected(ran.error());
   if (ran->signal != 0) {

@@ -58,7 +58,7 @@ says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it 
 
 # One level lost trials that the other kept.
 analyze 3 lost_in_one_arm --factors v --block k
-says words "v=new lacks 13 of 30, old lacks 0 of 30"
+says words "v=new lacks 13 of 30, and old lacks 0 of 30"
 says words "whether this depends on the cell: "
 says words "could be anything, because no limit bounds the missing values"
 analyze 3 lost_in_one_arm --factors v --block k --json
@@ -68,7 +68,7 @@ says out '"loss_high": null'
 says out '"loss_p": 0.000'
 # Lee's bounds assume something, so they are asked for.
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone
-says words "If one level lost every trial that the other level would have lost, and some more"
+says words "If the level with more losses also lost every trial that the other level lost"
 analyze 3 lost_in_one_arm --factors v --block k --losses monotone --json
 says out '"loss_bounds": "monotone"'
 says out '"loss_low": 0.9'
@@ -86,7 +86,7 @@ analyze 3 slower --factors v --block k --baseline v=old
 says words "no verdict on v=new against v=old"
 says words "the limit that ended them ('--lost-at-least'"
 analyze 2 slower --factors v --block k --baseline v=old --lost-at-least 300
-says words "v=old lacks 0 of 20, new lacks 3 of 20"
+says words "v=old lacks 0 of 20, and new lacks 3 of 20"
 says words "or more, including the error of these bounds"
 timed 96 >faster.csv
 analyze 3 faster --factors v --block k --baseline v=old --lost-at-least 300
@@ -110,7 +110,7 @@ timed 98 99 | awk -F, -v OFS=, '$2 == "new" && $1 % 2 { $3 = "" } { print }' >ha
 analyze 0 half --factors v --block k --baseline v=old --losses random --estimand median
 analyze 3 half --factors v --block k --baseline v=old --losses monotone --estimand median
 analyze 0 many --factors v --block k --baseline v=old --losses random
-says words "As requested, the missing trials do not affect the verdict"
+says words "As requested, the missing trials are assumed to be missing at random"
 # 'same' needs the bounds within the margin.
 timed 100 >equal.csv
 analyze 0 equal --factors v --block k --baseline v=old --margin 2% --lost-at-least 99 --lost-at-most 102
@@ -175,7 +175,7 @@ tables=$1/client/tables
 
 # Advice that fits: what more trials can't do is not offered.
 analyze 3 confounded --factors v --block k
-says words "The levels v=new and v=old can't be compared, because no k has trials of both"
+says words "The levels v=new and v=old can't be compared: no k has trials of both levels"
 says words "More trials can't help"
 lacks words "it needs more"
 analyze 2 small --factors v
@@ -193,9 +193,9 @@ analyze 3 gap --factors cc,opt --block k --log
 says words "The interaction of cc:opt is significant (adjusted p = 0.00145), but trials are missing"
 says words "the interaction could be anything"
 lacks words "cc and opt interact"
-says words "cc and opt may interact (p = 0.00145, but missing trials may have caused this): if they do, a change"
+says words "cc and opt may interact (p = 0.00145), but missing trials may also explain this result. If the treatments interact, a change"
 analyze 3 gap --factors cc,opt --block k --log --margin 30%
-says words "cc and opt may interact (p = 0.00145, but missing trials may have caused this): if they do, a change"
+says words "cc and opt may interact (p = 0.00145), but missing trials may also explain this result. If the treatments interact, a change"
 analyze 3 gap --factors cc,opt --block k --log --lost-at-least 900 --lost-at-most 1100
 lacks words "may interact"
 says words "cc and opt interact: their changes differ by -18"
@@ -228,7 +228,7 @@ for design in "--block k" "--block k --error pooled" "" "--random k --seeds nest
     says words "cc and opt may interact ("
     # Nobody knows whether rows that are not there were ever meant to be measured.
     if [[ $file == rows ]]; then
-      says words "but 1 of 6 combinations of levels has no trial. If it was left out on purpose, say so with '--losses random'"
+      says words "but there are no trials at 1 of 6 combinations of levels. If this is on purpose, say so with '--losses random'"
     else
       says words "but trials are missing, and the interaction has no bounds"
     fi
@@ -244,7 +244,7 @@ done
 awk -F, 'NR == 1 || !($1 == 3 && $2 == "gcc" && $3 == "O1")' whole.csv | awk 'NR == 1 { print; next } { print; print; print }' \
   >three.csv
 analyze 3 three --factors cc,opt --block k --error pooled --log --lost-at-least 900 --lost-at-most 1100
-says words "cc=clang lacks 0 of 126, gcc lacks 3 of 126 trials"
+says words "cc=clang lacks 0 of 126, and gcc lacks 3 of 126 trials"
 # Programs that are analysed separately answer for their own trials only; programs together for all.
 { sed 's/^k/p,k/; 2,$s/^/sort,/' whole.csv; sed '1d; s/^/fft,/' cell.csv; } >two.csv
 analyze 3 two --factors cc,opt --block k --subject p --log
@@ -271,7 +271,7 @@ analyze 3 seeds --factors v --random seed --seeds nested --full
 says words "Error(v:seed)"
 says words "with 12 seeds a change of 9.1 % is found in 8 of 10 cases"
 analyze 1 seeds --factors v --seeds crossed
-says err "--random is missing"
+says err "--seeds needs --random"
 # stabd draws seeds for each cell, so it does not ask about the seeds of its own exports, but it does what the user says.
 awk -F, -v OFS=, 'NR == 1 { print "position,attempt,block,benchmark,last,warmup,status,wall_ns,started_ns", $0; next }
   { print NR, 1, NR, "b", "true", "false", "ok", $3, NR, $0 }' "$tables/seeds.csv" >own.csv
@@ -316,7 +316,7 @@ says out '"estimand": "median"'
 [[ $(grep -c '"method": "\(mean\|typical\|median\)"' out) == 4 ]] || fail "not all averages: $(cat out)"
 # Other quantiles, few blocks and trials without blocks have no median: each refusal says what to do.
 analyze 1 tail --factors v --block k --baseline v=old --estimand p90
-says err "--estimand accepts no quantile except the median"
+says err "--estimand accepts only one quantile, the median"
 awk -F, 'NR == 1 || $1 < 5' tail.csv >few.csv
 analyze 3 few --factors v --block k --baseline v=old --estimand median
 says words "needs at least 6 ks, and there are 5, so there is no verdict"
@@ -393,7 +393,7 @@ tables=$work
 # Values without a logarithm are missing, and all of them are on one side.
 awk 'BEGIN { print "v,y"; for (i = 0; i < 60; ++i) { print "old," 10 + i % 7 / 10; print "new," (i < 43 ? 0 : 20 + i % 5 / 10) } }' >zeros.csv
 analyze 3 zeros --factors v --log --baseline v=old
-says words "which has no logarithm"
+says words "such a value has no logarithm"
 lacks words "more y than"
 # Decimal commas: numbers are numbers in each column.
 printf 'v;t;y\n' >commas.csv
@@ -405,11 +405,11 @@ printf 'position,last,warmup,trial_status,measure,ordinal,v,y\n1,true,false,ok,m
 analyze 1 samples --factors v
 says err "samples of a trial are not independent"
 analyze 1 tail --factors v --block k --type 3
-says err "also needs --error pooled"
+says err "with --block, --type 3 needs --error pooled"
 "$stabctl" analyze tail.csv split.csv --response y --factors v --block k >out 2>err && fail "blocks of two files"
-says err "--block and --machine work with one table"
+says err "--block and --machine work only with a single table"
 "$stabctl" analyze tail.csv split.csv --response y --random k --seeds crossed >out 2>err && fail "seeds of two files"
-says err "--seeds crossed works with one table"
+says err "--seeds crossed works only with a single table"
 # In a table that stabctl exported, a failed trial is a failed trial.
 {
   echo position,attempt,block,benchmark,seed,wall_ns,started_ns,warmup,last,status,v,y

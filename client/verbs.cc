@@ -40,9 +40,9 @@ Result<typename Request::Reply> look_up(const Common& common, const Request& req
   if (!common.state.empty()) return answer_stored(common.state, request);
   if (!names_one(request))
     return fail(
-        "name an experiment by its number ('stabctl list' shows the numbers), or, with --folder, "
-        "the "
-        "folder of a 'stabctl run' or 'stabctl ab' ('stabctl runs' lists the folders)");
+        "name an experiment by its number ('stabctl list' shows the numbers). For an experiment "
+        "of 'stabctl run' or 'stabctl ab', give its folder with --folder ('stabctl runs' lists "
+        "the folders)");
   return ask(common, request);
 }
 
@@ -74,7 +74,7 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
                    bool wait) {
   const auto plan = read_plan_file(plan_path, common.machines);
   if (!plan) return std::unexpected(plan.error());
-  tell_shell_warnings(*plan);
+  tell_plan_warnings(*plan);
   const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
                                                           .directory = plan->directory,
                                                           .file = plan->path,
@@ -134,8 +134,8 @@ Result<int> status_of_daemon(const Common& common) {
       answer->loop_turns, format_duration(answer->loop_computes),
       format_duration(answer->loop_computes_longest));
   fmt::print(
-      "99.9 % of the rounds waited at most {} for disks and other processes, and the longest wait "
-      "took {}\n",
+      "in 99.9 % of the event loop's rounds, the wait for disks and other processes took at most "
+      "{}; the longest wait took {}\n",
       format_duration(answer->loop_waits), format_duration(answer->loop_waits_longest));
   return exit_ok;
 }

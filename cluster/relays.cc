@@ -165,10 +165,9 @@ class Head {
         cancelled = output_of(command, asking).has_value();
       }
       if (Clock::now() > until)
-        return fail(
-            fmt::format("a job that this stabd started earlier does not end, and until then no "
-                        "other step starts: {}",
-                        left));
+        return fail(fmt::format(
+            "no step can start, because a job that this stabd started earlier has not ended: {}",
+            left));
       if (hung_up(pause)) return {};
     }
   }

@@ -156,7 +156,7 @@ Finding health_checks(const Settings& settings) {
   if (busy.empty()) return good("health checks", program + " runs on idle nodes only");
   return {.name = "health checks",
           .grade = Grade::poor,
-          .found = fmt::format("{} runs on nodes in the states {}, interval: {}", program, states,
+          .found = fmt::format("{} runs on nodes in the states {} (interval: {})", program, states,
                                interval),
           .meaning = states.contains("CYCLE")
                          ? "the health check runs beside trials"
@@ -256,8 +256,8 @@ Finding kinds(const std::vector<Settings>& nodes) {
           .found = kinds.empty() ? "not known, because no node is available"
                                  : fmt::format("{}: {}", kinds.size(), fmt::join(kinds, "; ")),
           .meaning =
-              "a change may be different on each kind of node; the report shows the change on each "
-              "node",
+              "the measured change may depend on the kind of node; the report shows the change on "
+              "each node",
           .mend =
               "to measure on one kind of node, name those nodes in machines.nodes, or use "
               "machines.constraint"};

@@ -218,11 +218,10 @@ std::string job_name(std::string_view database, std::size_t place) {
 
 std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
                                          bool network, bool privileged) {
-  std::vector<SlurmCommand> commands{
-      {.when =
-           "Before each node: look for jobs that an earlier stabd left behind, and end them with "
-           "scancel",
-       .words = list_jobs()}};
+  std::vector<SlurmCommand> commands{{.when = "Before each node is allocated: look for jobs that "
+                                              "an earlier stabd left behind, and end them with "
+                                              "scancel",
+                                      .words = list_jobs()}};
   for (std::size_t place = 0; place < machines.nodes; ++place) {
     plan::Machines here = machines;
     if (!machines.names.empty()) here.names = {machines.names.at(place)};
@@ -338,8 +337,8 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
           why);
     case Loss::no_node:
       return fmt::format(
-          "no node was free in time{}. 'stabctl retry' tries again, on the same node if the "
-          "experiment has begun; submit the plan again to use another node",
+          "no node was free in time{}. 'stabctl retry' tries again, but an experiment that has "
+          "begun stays on its node; to use another node, submit the plan again",
           why);
     case Loss::controller_away:
       return fmt::format("Slurm's controller does not answer{}", why);
@@ -348,7 +347,7 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
     case Loss::preempted:
       return fmt::format("another job took {}{}", place, why);
     case Loss::requeued:
-      return fmt::format("the cluster put the job on {} back into its queue{}", place, why);
+      return fmt::format("the job on {} is back in the cluster's queue{}", place, why);
     case Loss::time_limit:
       return fmt::format("the time limit of the allocation on {} has passed{}", place, why);
     case Loss::cancelled:

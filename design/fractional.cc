@@ -180,10 +180,10 @@ Result<FractionalDesign> fractional_of_resolution(std::span<const std::string> t
     auto design = fractional_design(treatments, p);
     if (design && design->resolution >= resolution) return design;
   }
-  return fail(fmt::format(
-      "no fraction of the cells of {} treatments has resolution {}: use a resolution of "
-      "at most {}, or a full-factorial design",
-      treatments.size(), resolution, treatments.size()));
+  return fail(
+      fmt::format("a fractional design of {} treatments cannot have resolution {}: use a "
+                  "resolution of at most {}, or a full-factorial design",
+                  treatments.size(), resolution, treatments.size()));
 }
 
 Result<Generator> read_generator(std::string_view text, std::span<const std::string> treatments) {

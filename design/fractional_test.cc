@@ -136,7 +136,7 @@ TEST(Fractional, AResolutionGetsTheFewestCells) {
   EXPECT_EQ(cells(8, 4), 16U);
   EXPECT_EQ(
       fractional_of_resolution(letters(3), 4).error().message,
-      "no fraction of the cells of 3 treatments has resolution 4: use a resolution of at most "
+      "a fractional design of 3 treatments cannot have resolution 4: use a resolution of at most "
       "3, or a full-factorial design");
 }
 

@@ -381,7 +381,8 @@ std::string why_machines_are_one(const Plan& plan, std::string_view response) {
   if (plan.benchmarks.size() != 1) return "the plan has several benchmarks";
   if (plan.is_split(response)) return "the program reports several benchmarks";
   if (response == code_size || response == compile_time)
-    return fmt::format("{} is a property of builds, which all machines share", response);
+    return fmt::format("{} depends only on the builds, and all machines use the same builds",
+                       response);
   switch (plan.design.kind) {
     case DesignKind::one_way:
     case DesignKind::full_factorial:

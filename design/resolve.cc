@@ -174,19 +174,61 @@ Task resolve(const Plan& plan, const Trial& trial) {
   return task;
 }
 
+namespace {
+
+bool uses_one_of(std::string_view text, const std::set<std::string>& names) {
+  return std::ranges::any_of(names_in(text),
+                             [&](const std::string& name) { return names.contains(name); });
+}
+
+std::set<std::string> variables_set_by(const Factor& factor) {
+  if (factor.kind == FactorKind::link_order || factor.kind == FactorKind::link_padding)
+    return {"LDFLAGS"};
+  std::set<std::string> names;
+  if (factor.kind != FactorKind::user) return names;
+  for (const auto& [name, value] : std::get<FixedLevels>(factor.levels).levels.front().variables)
+    names.insert(name);
+  return names;
+}
+
+// Whether a text that says how the benchmark's trials run uses one of these variables.
+bool runs_with_one_of(const Benchmark& benchmark, const std::set<std::string>& names) {
+  const auto uses = [&](const std::string& text) { return uses_one_of(text, names); };
+  for (const auto& text : {benchmark.stdin_file, benchmark.prepare, benchmark.cleanup})
+    if (text && uses(*text)) return true;
+  for (const auto& [name, value] : benchmark.env)
+    if (uses(value)) return true;
+  return std::ranges::any_of(benchmark.run, uses);
+}
+
+}  // namespace
+
 bool acts_on_build(const Plan& /*plan*/, const Benchmark& benchmark, const Factor& factor) {
   if (!benchmark.build) return false;
-  const std::vector<std::string> names = names_in(*benchmark.build);
-  const auto is_used = [&](std::string_view name) {
-    return std::ranges::find(names, name) != names.end();
+  if (factor.kind == FactorKind::user &&
+      !std::get<FixedLevels>(factor.levels).levels.front().revision.empty())
+    return true;
+  return uses_one_of(*benchmark.build, variables_set_by(factor));
+}
+
+bool acts_on_run(const Benchmark& benchmark, const Factor& factor) {
+  return runs_with_one_of(benchmark, variables_set_by(factor));
+}
+
+bool uses_tree(const Plan& plan, const Benchmark& benchmark) {
+  const std::set<std::string> tree{"DIR"};
+  std::set<std::string> leading = tree;  // and the variables whose values use it
+  const auto add = [&](const Variables& variables) {
+    for (const auto& [name, value] : variables)
+      if (uses_one_of(value, tree)) leading.insert(name);
   };
-  if (factor.kind == FactorKind::link_order || factor.kind == FactorKind::link_padding)
-    return is_used("LDFLAGS");
-  if (factor.kind != FactorKind::user) return false;
-  const auto& levels = std::get<FixedLevels>(factor.levels).levels;
-  if (!levels.front().revision.empty()) return true;
-  return std::ranges::any_of(levels.front().variables,
-                             [&](const auto& variable) { return is_used(variable.first); });
+  add(plan.variables);
+  for (const Factor& factor : plan.factors)
+    if (const auto* fixed = std::get_if<FixedLevels>(&factor.levels))
+      for (const Level& level : fixed->levels) add(level.variables);
+  const auto is_in_tree = [&](const std::string& pattern) { return uses_one_of(pattern, tree); };
+  return runs_with_one_of(benchmark, leading) ||
+         std::ranges::any_of(plan.causal.binaries, is_in_tree);
 }
 
 bool names_szc(std::string_view command) {

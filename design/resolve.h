@@ -63,4 +63,12 @@ bool names_szc(std::string_view command);
 // Whether the factor changes how this benchmark is built, and not only how it runs.
 bool acts_on_build(const Plan& plan, const Benchmark& benchmark, const Factor& factor);
 
+// Whether the benchmark's run, env, stdin, prepare or cleanup uses a variable that the factor sets.
+bool acts_on_run(const Benchmark& benchmark, const Factor& factor);
+
+// Whether the benchmark's trials use files in the folder of its build: whether run, env, stdin,
+// prepare, cleanup or causal.binary uses ${DIR}, directly or through a variable's value at any
+// level.
+bool uses_tree(const Plan& plan, const Benchmark& benchmark);
+
 }  // namespace stab::plan

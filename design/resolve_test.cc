@@ -158,6 +158,48 @@ TEST(ActsOnBuild, OnlyWhatTheBuildUses) {
   EXPECT_FALSE(acts_on_build(other, other.benchmarks[0], other.factors[0]));
 }
 
+TEST(ActsOnRun, WhateverTrialsUse) {
+  const Plan plan = good_plan(text + link_order);
+  std::map<std::string, bool> acts;
+  for (const Factor& factor : plan.factors)
+    acts[factor.name] = acts_on_run(plan.benchmarks[0], factor);
+  EXPECT_THAT(acts,
+              UnorderedElementsAre(Pair("opt", false), Pair("mode", true), Pair("aslr", false),
+                                   Pair("env_bytes", false), Pair("link_order", false)));
+  const std::string both =
+      "[experiment]\nname = 't'\n[[benchmark]]\nname = 'b'\nbuild = 'cc ${MODE} -o ${OUT}'\n";
+  const std::string mode = "[factor.mode]\nlevels = { a = { MODE = '1' }, b = { MODE = '2' } }\n";
+  for (const char* run :
+       {"run = ['${OUT}', '${MODE}']\n", "run = ['${OUT}']\nenv = { M = '${MODE}' }\n",
+        "run = ['${OUT}']\nstdin = '${MODE}.in'\n", "run = ['${OUT}']\nprepare = 'x ${MODE}'\n",
+        "run = ['${OUT}']\ncleanup = 'x ${MODE}'\n"}) {
+    const Plan used = good_plan(both + run + mode);
+    EXPECT_TRUE(acts_on_run(used.benchmarks[0], used.factors[0])) << run;
+  }
+}
+
+TEST(UsesTree, DirectlyOrThroughAVariable) {
+  const std::string start =
+      "[experiment]\nname = 't'\n[[benchmark]]\nname = 'b'\nbuild = 'make ${OUT} ${INPUT}'\n";
+  const std::string variable = "[variables]\nINPUT = '${DIR}/data.txt'\n";
+  const std::string factor =
+      "[factor.input]\nlevels = { a = { INPUT = '${DIR}/a.in' }, b = { INPUT = '/b.in' } }\n";
+  const auto uses = [&](const std::string& rest) {
+    const Plan plan = good_plan(start + rest);
+    return uses_tree(plan, plan.benchmarks[0]);
+  };
+  EXPECT_FALSE(uses("run = ['${OUT}']\n" + variable)) << "only the build uses it";
+  EXPECT_TRUE(uses("run = ['${OUT}', '${DIR}/data.txt']\n" + variable));
+  EXPECT_TRUE(uses("run = ['${OUT}', '${INPUT}']\n" + variable));
+  EXPECT_TRUE(uses("run = ['${OUT}']\nstdin = '${INPUT}'\n" + variable));
+  EXPECT_TRUE(uses("run = ['${OUT}']\nenv = { IN = '${INPUT}' }\n" + variable));
+  EXPECT_TRUE(uses("run = ['${OUT}', '${INPUT}']\n" + factor));
+  EXPECT_FALSE(uses("run = ['${OUT}']\n" + factor));
+  const std::string causal = "run = ['${OUT}']\n" + variable + "[design]\nkind = 'causal'\n";
+  EXPECT_TRUE(uses(causal + "[causal]\nbinary = ['${DIR}/lib.so']\n"));
+  EXPECT_FALSE(uses(causal + "[causal]\nbinary = ['${OUT}']\n"));
+}
+
 // Prints its functions, its data and its constants in the order of their addresses.
 const char* const program = R"(
 #include <stdio.h>

@@ -342,7 +342,7 @@ void report_ready(int ready) {
   if (start.containment == Containment::pid_namespace && !enter_namespace(own_uid, own_gid))
     give_up("cannot set up its namespaces");
   if (start.containment == Containment::pid_namespace) take_own_shared_memory();
-  if (!start.network && !raise_loopback()) give_up("cannot bring up its loopback device");
+  if (!start.network && !raise_loopback()) give_up("cannot bring up the loopback device");
   if (!start.privileged) empty_bounding_set();
   if (!take_rights(start.uid, start.gid))
     give_up("cannot switch to the submitter's user and groups");

@@ -397,8 +397,8 @@ void explain(const Launch& launch, int status, const Note& note, Ended& ended) {
                                std::strerror(note.error));
   } else if (note.exec_ns == 0) {
     ended.how = End::not_started;
-    ended.reason = fmt::format("{} did not start: the helper process that starts commands {}",
-                               launch.argv[0], how_it_ended(status));
+    ended.reason = fmt::format("{} did not start, because the helper process {}", launch.argv[0],
+                               how_it_ended(status));
   } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ && file_limit(launch.limits) != 0) {
     ended.how = End::over_limit;
     ended.reason =

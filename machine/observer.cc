@@ -121,7 +121,7 @@ Value stolen_in(std::string_view stat, const CpuSet& cpus, std::int64_t ticks) {
   });
   if (!known) return strange();
   if (found != cpus.size())
-    return std::unexpected("the kernel reports no numbers for one of the trial's CPUs");
+    return std::unexpected("the kernel reports no statistics for one of the trial's CPUs");
   return sum * (ns_per_second / ticks);
 }
 
@@ -156,7 +156,7 @@ Value sum_of_columns(std::string_view table, const CpuSet& cpus) {
     wanted.push_back(has(cpus, *cpu));
   }
   if (!std::cmp_equal(std::ranges::count(wanted, true), cpus.size()))
-    return std::unexpected("the kernel reports no numbers for one of the trial's CPUs");
+    return std::unexpected("the kernel reports no statistics for one of the trial's CPUs");
   std::int64_t sum = 0;
   bool any = false;
   while (!table.empty()) {
@@ -504,7 +504,8 @@ std::string Calm::end(std::chrono::nanoseconds passed) {
   const auto time = static_cast<double>(std::max<std::int64_t>(passed.count(), 1));
   missing_.clear();
   std::vector<std::string> loud;
-  if (passed < shortest_look) loud.emplace_back("the time between readings was too short");
+  if (passed < shortest_look)
+    loud.emplace_back("the machine was watched too briefly to tell whether it is quiet");
   const auto now = busy();
   if (now && before_) {
     const auto look_at = [&](const std::string& cpus, std::size_t count, std::int64_t busy_ns,

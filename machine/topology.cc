@@ -2,6 +2,7 @@
 
 #include "machine/topology.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <sys/syscall.h>
@@ -127,8 +128,9 @@ class Chooser {
 std::string place_of(const std::vector<Parts>& larger_parts, const CpuSet& cpus) {
   for (const Parts& parts : larger_parts)
     for (const CpuSet& part : parts.all)
-      if (difference(cpus, part).empty()) return fmt::format("they are in one {}", parts.kind);
-  return "they are in several NUMA nodes, so some memory is farther away";
+      if (difference(cpus, part).empty())
+        return fmt::format("the trials' CPUs are in one {}", parts.kind);
+  return "the trials' CPUs are in several NUMA nodes, so some memory is farther away";
 }
 
 // Adds the CPUs for everything else: other cores if there are any, else the siblings, else the same
@@ -185,33 +187,34 @@ std::vector<std::string> Topology::reasons(const CpuChoice& choice) const {
   if (choice.named) reasons.emplace_back("the plan lists them");
   if (fastest_ != allowed_)
     reasons.emplace_back(
-        difference(choice.trial, fastest_).empty() ? "they are the machine's fast cores"
-        : choice.named                             ? "they are not all fast cores"
-                       : "they include slower cores because there are too few fast cores, so run "
-                         "times depend on which core a thread runs on");
+        difference(choice.trial, fastest_).empty() ? "the trials' CPUs are the machine's fast cores"
+        : choice.named                             ? "not all of the trials' CPUs are fast cores"
+                       : "the trials' CPUs include slower cores because there are too few fast "
+                         "cores, so run times depend on which core a thread runs on");
   const bool first = !intersection(cores_with(cores_, {0}), choice.trial).empty();
-  reasons.emplace_back(
-      first
-          ? fmt::format(
-                "{}one of them is on the core of CPU 0, where the kernel does most of its own work",
-                choice.named ? "" : "no other core was left, so ")
-          : "they are not on the core of CPU 0, where the kernel does most of its own work");
+  reasons.emplace_back(first ? fmt::format("{}one of the trials' CPUs is on the core of CPU 0, "
+                                           "where the kernel does most of its own work",
+                                           choice.named ? "" : "no other core was left, so ")
+                             : "the trials' CPUs are not on the core of CPU 0, where the kernel "
+                               "does most of its own work");
   if (choice.shared)
-    reasons.emplace_back("everything else also runs on them, because there are no other CPUs");
+    reasons.emplace_back(
+        "everything else also runs on the trials' CPUs, because there are no other CPUs");
   else if (choice.siblings)
     reasons.emplace_back(
-        "they share cores with each other or with CPUs that run everything else, which slows them "
-        "down");
+        "the trials' CPUs share cores with each other or with CPUs that run everything else, so "
+        "trials are slower");
   else if (choice.idle.empty())
-    reasons.emplace_back("each is on its own core");
+    reasons.emplace_back("each of the trials' CPUs is on its own core");
   else
     reasons.push_back(
-        fmt::format("each is on its own core, and the other CPUs of these cores ({}) stay idle",
+        fmt::format("each of the trials' CPUs is on its own core, and the other CPUs of these "
+                    "cores ({}) stay idle",
                     to_string(choice.idle)));
   if (!intersection(cores_with(cores_, of_devices_), choice.trial).empty())
     reasons.push_back(fmt::format(
-        "device interrupts arrive on these CPUs or on other CPUs of their cores{} (the knob "
-        "irq_affinity moves interrupts)",
+        "device interrupts arrive on the cores of the trials' CPUs{} (the knob irq_affinity moves "
+        "interrupts)",
         choice.named ? ""
                      : ", because no other CPUs are better or the experiment began on these CPUs"));
   else if (!of_devices_.empty())
@@ -463,21 +466,56 @@ Counts Topology::counts() const {
           .numa_nodes = std::max(1U, count(HWLOC_OBJ_NUMANODE))};
 }
 
+namespace {
+
+// A bit for each CPU, as in the kernel.
+using CpuMask = std::array<unsigned long, cpus_of_kernel / bits_of_word>;
+
+void add_cpus(unsigned first, unsigned last, CpuMask& mask) {
+  for (unsigned cpu = first; cpu <= last && cpu < cpus_of_kernel; ++cpu)
+    mask[cpu / bits_of_word] |= 1UL << cpu % bits_of_word;
+}
+
+// Removes the CPUs that are offline, unless the kernel does not say which CPUs are online.
+// Allocates no memory, because a child that shares our memory calls it.
+void remove_offline(CpuMask& mask) {
+  const Fd file(open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC));
+  if (!file) return;
+  CpuMask online{};
+  std::array<char, 512> piece{};
+  unsigned first = 0;
+  unsigned number = 0;
+  bool is_range = false;
+  // "0-3,8", and a newline
+  for (ssize_t size = 0; (size = read(file.get(), piece.data(), piece.size())) > 0;)
+    for (const char c : std::string_view(piece.data(), static_cast<std::size_t>(size))) {
+      if (c >= '0' && c <= '9') {
+        number = std::min(10 * number + static_cast<unsigned>(c - '0'), cpus_of_kernel);
+        continue;
+      }
+      if (c != '-') add_cpus(is_range ? first : number, number, online);
+      is_range = c == '-';
+      first = std::exchange(number, 0);
+    }
+  if (online == CpuMask{}) return;
+  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] &= online[i];
+}
+
 // Makes system calls directly, because hwloc allocates memory that it keeps, and a child that
 // shares our memory must not change it.
-Result<void> Topology::bind(std::span<const unsigned> cpus) const {
-  if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
+Result<void> bind_thread(std::span<const unsigned> cpus, bool may_be_offline) {
   if (cpus.empty()) return fail("cannot bind to an empty set of CPUs");
-  std::array<unsigned long, cpus_of_kernel / bits_of_word> wanted{};
+  CpuMask wanted{};
   for (const unsigned cpu : cpus) {
     if (cpu >= cpus_of_kernel) return fail(fmt::format("cannot bind to CPU {}", cpu));
-    wanted[cpu / bits_of_word] |= 1UL << cpu % bits_of_word;
+    add_cpus(cpu, cpu, wanted);
   }
   if (syscall(SYS_sched_setaffinity, 0, sizeof wanted, wanted.data()) != 0)
     return fail_errno(fmt::format("cannot bind to the CPUs {}", to_string(cpus)));
-  std::array<unsigned long, cpus_of_kernel / bits_of_word> bound{};
+  CpuMask bound{};
   if (syscall(SYS_sched_getaffinity, 0, sizeof bound, bound.data()) < 0)
     return fail_errno("cannot read back the CPU binding");
+  if (may_be_offline && wanted != bound) remove_offline(wanted);
   if (wanted != bound) {
     CpuSet got;
     for (unsigned cpu = 0; cpu < cpus_of_kernel; ++cpu)
@@ -487,6 +525,18 @@ Result<void> Topology::bind(std::span<const unsigned> cpus) const {
                     to_string(cpus), to_string(got)));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> Topology::bind(std::span<const unsigned> cpus) const {
+  if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
+  return bind_thread(cpus, false);
+}
+
+Result<void> Topology::bind_to_online(std::span<const unsigned> cpus) const {
+  if (!is_this_machine(handle_.get())) return fail("cannot bind to CPUs: " + elsewhere);
+  return bind_thread(cpus, true);
 }
 
 Result<void> Topology::bind_memory(std::span<const unsigned> cpus) const {

@@ -92,6 +92,9 @@ class Topology {
   // verifies the binding. May be called in a child that shares our memory, which it does not
   // change. Fails on a synthetic topology.
   [[nodiscard]] Result<void> bind(std::span<const unsigned> cpus) const;
+  // The same, but only to those of these CPUs that are online: the knob smt takes CPUs offline
+  // after they were chosen. Fails if none of them is online.
+  [[nodiscard]] Result<void> bind_to_online(std::span<const unsigned> cpus) const;
   // Makes the calling thread and its children allocate memory from the NUMA nodes of these CPUs.
   // Fails on a synthetic topology, or if a container's seccomp filter forbids it.
   [[nodiscard]] Result<void> bind_memory(std::span<const unsigned> cpus) const;

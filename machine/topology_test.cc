@@ -187,7 +187,7 @@ TEST(ChooseCpus, SaysWhoServesDevices) {
   EXPECT_THAT(reasons({1}), Contains(HasSubstr("other CPUs (1) serve")));
   EXPECT_THAT(reasons({2}), Contains(HasSubstr("other CPUs (2) serve")));
   EXPECT_THAT(reasons({1, 2}),
-              Contains(HasSubstr("device interrupts arrive on these CPUs or on other CPUs")));
+              Contains(HasSubstr("device interrupts arrive on the cores of the trials' CPUs")));
 }
 
 TEST(TopologyTest, CpusThatTheUserNamesAreTakenWhateverTheyAre) {
@@ -319,22 +319,24 @@ std::string why(const char* description, unsigned n, const CpuSet& efficient = {
 }
 
 TEST(ChooseCpus, SaysWhy) {
-  EXPECT_EQ(why(big, 1),
-            "they are not on the core of CPU 0, where the kernel does most of its own work\n"
-            "each is on its own core, and the other CPUs of these cores (33) stay idle\n");
-  EXPECT_THAT(why(big, 16), HasSubstr("they are in one L3 cache\n"));
-  EXPECT_THAT(why(big, 17), HasSubstr("they are in one NUMA node\n"));
-  EXPECT_THAT(why(big, 63), HasSubstr("they are in several NUMA nodes"));
-  EXPECT_THAT(
-      why(big, 127),
-      AllOf(HasSubstr("one of them is on the core of CPU 0"),
-            HasSubstr("they share cores with each other or with CPUs that run everything else")));
-  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else also runs on them"));
-  EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each is on its own core\n"));
-  EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("they share cores with each other"));
+  EXPECT_EQ(
+      why(big, 1),
+      "the trials' CPUs are not on the core of CPU 0, where the kernel does most of its own work\n"
+      "each of the trials' CPUs is on its own core, and the other CPUs of these cores (33) stay "
+      "idle\n");
+  EXPECT_THAT(why(big, 16), HasSubstr("the trials' CPUs are in one L3 cache\n"));
+  EXPECT_THAT(why(big, 17), HasSubstr("the trials' CPUs are in one NUMA node\n"));
+  EXPECT_THAT(why(big, 63), HasSubstr("the trials' CPUs are in several NUMA nodes"));
+  EXPECT_THAT(why(big, 127), AllOf(HasSubstr("one of the trials' CPUs is on the core of CPU 0"),
+                                   HasSubstr("the trials' CPUs share cores with each other or with "
+                                             "CPUs that run everything else")));
+  EXPECT_THAT(why("PU:1", 1), HasSubstr("everything else also runs on the trials' CPUs"));
+  EXPECT_THAT(why("Core:2 PU:1", 1), HasSubstr("each of the trials' CPUs is on its own core\n"));
+  EXPECT_THAT(why("Core:1 PU:2", 1), HasSubstr("the trials' CPUs share cores with each other"));
   const char* eight = "Package:1 L3Cache:1 Core:8 PU:2";
-  EXPECT_THAT(why(eight, 2, range(8, 15)), HasSubstr("they are the machine's fast cores\n"));
-  EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("they include slower cores"));
+  EXPECT_THAT(why(eight, 2, range(8, 15)),
+              HasSubstr("the trials' CPUs are the machine's fast cores\n"));
+  EXPECT_THAT(why(eight, 9, range(8, 15)), HasSubstr("the trials' CPUs include slower cores"));
   EXPECT_THAT(why(eight, 2), Not(HasSubstr("fast")));
 }
 
@@ -412,6 +414,22 @@ TEST(ThisMachine, RefusesToBindToCpusThatAreNotThere) {
   EXPECT_EQ(own_affinity(), before);
 }
 
+// A CPU that does not exist is like one that a knob took offline after it was chosen.
+TEST(ThisMachine, BindsToThoseCpusThatAreOnlineIfItMay) {
+  if (!read_file("/sys/devices/system/cpu/online", 1 << 16)) GTEST_SKIP() << "no sysfs";
+  const auto topology = Topology::load();
+  const CpuSet one{topology->allowed().back()};
+  const CpuSet with_another{one.front(), 4000};
+  const CpuSet before = own_affinity();
+  EXPECT_TRUE(
+      in_child([&] { return topology->bind_to_online(with_another) && own_affinity() == one; }));
+  EXPECT_TRUE(in_child([&] { return topology->bind_to_online(one) && own_affinity() == one; }));
+  EXPECT_TRUE(in_child([&] { return !topology->bind(with_another); })) << "a trial needs them all";
+  EXPECT_FALSE(topology->bind_to_online(CpuSet{4000}));
+  EXPECT_FALSE(topology->bind_to_online(CpuSet{}));
+  EXPECT_EQ(own_affinity(), before);
+}
+
 // How the kernel says where this process's next pages come from: "default" or "prefer:0".
 std::string memory_policy() {
   std::ifstream maps("/proc/self/numa_maps");
@@ -445,6 +463,7 @@ TEST(SyntheticMachine, RefusesToBindMemory) {
 
 TEST(SyntheticMachine, RefusesToBind) {
   const auto topology = Topology::synthetic(big);
+  EXPECT_FALSE(topology->bind_to_online(CpuSet{0}));
   const CpuSet before = own_affinity();
   const auto bound = topology->bind(CpuSet{0});
   ASSERT_FALSE(bound);

@@ -185,7 +185,7 @@ Result<std::unique_ptr<TrialGroup>> TrialGroup::make(const std::string& owner) {
   group->reached_memory_ = open_count(group->folders_.front() + memory);
   group->reached_tasks_ = open_count(group->folders_.back() + "/pids.events");
   if (!group->reached_memory_ || !group->reached_tasks_)
-    return fail_errno("cannot read how often the kernel refused memory or processes to a cgroup");
+    return fail_errno("cannot read how often a cgroup reached its limit of memory or of processes");
   if (auto bounded = group->bound(0, 0); !bounded) return std::unexpected(bounded.error());
   return group;
 }
@@ -233,7 +233,7 @@ Result<void> TrialGroup::bound(std::uint64_t memory, std::uint32_t processes) {
 
 std::string TrialGroup::reached() const {
   if (memory_ != 0 && refused(true) != refused_memory_)
-    return "reached the kernel's limit for its memory and its file cache: raise memory_limit";
+    return "reached the kernel's limit for memory and file cache: raise memory_limit";
   if (refused(false) != refused_tasks_)
     return fmt::format("had {} processes and threads, and the kernel refused to start more",
                        tasks_);

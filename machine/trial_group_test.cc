@@ -67,7 +67,7 @@ TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
   EXPECT_EQ(in_group([] { return use_file_in_memory(20 * mib) ? 0 : 1; }), 0);
   EXPECT_EQ(group_->reached(), "");
   EXPECT_EQ(in_group([] { return use_file_in_memory(200 * mib) ? 0 : 1; }), -SIGKILL);
-  EXPECT_THAT(group_->reached(), HasSubstr("limit for its memory"));
+  EXPECT_THAT(group_->reached(), HasSubstr("limit for memory"));
   // The next trial begins anew, and one without a limit has none.
   ASSERT_TRUE(group_->bound(64 * mib, 0));
   EXPECT_EQ(group_->reached(), "");

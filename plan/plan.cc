@@ -57,7 +57,8 @@ std::string describe(const Stop& stop) {
         "blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
-      "sequential: when every comparison has a verdict, at {} looks after {} to {} blocks",
+      "sequential: when every comparison has a verdict; stabd checks this {} times, after {} to "
+      "{} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
 }
 
@@ -101,7 +102,7 @@ constexpr std::array quantity_table{
     Quantity{"softirqs_per_s", "1/s", "softirqs", "", Take::per_second, "how often the kernel ran deferred work (softirqs) on the trial's CPUs"},
     Quantity{"throttled_per_s", "1/s", "throttled", "", Take::per_second, "how often heat slowed the trial's CPUs down"},
     Quantity{"steal_share", "", "steal-ns", "", Take::share, "time that the host took from the trial's CPUs, relative to the trial's duration: 1 means that the host took one CPU all the time"},
-    Quantity{"other_cpus_busy_share", "", "other-cpus-busy-ns", "", Take::share, "CPU time used on the other CPUs, relative to the trial's duration: 1 means that one CPU was busy all the time"},
+    Quantity{"other_cpus_busy_share", "", "other-cpus-busy-ns", "", Take::share, "CPU time used on all CPUs except the trial's, relative to the trial's duration: 1 means that one CPU was busy all the time"},
     Quantity{"memory_pressure_share", "", "memory-pressure-ns", "", Take::share, "the share of the trial's duration in which at least one task on the machine waited for memory"},
     Quantity{"frequency_before_khz", "kHz", "frequency-before-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, before the trial"},
     Quantity{"frequency_after_khz", "kHz", "frequency-after-khz", "", Take::as_it_is, "the lowest frequency of the trial's CPUs, after the trial"},

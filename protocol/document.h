@@ -21,8 +21,8 @@ BOOST_DESCRIBE_STRUCT(CellMean, (),
                       (subject, levels, n, mean, low, high, lost, loss_low, loss_high,
                        loss_interval_low, loss_interval_high))
 BOOST_DESCRIBE_STRUCT(Effect, (),
-                      (subject, scope, treatment, baseline, level, ratio, low, high, df, units,
-                       verdict))
+                      (subject, scope, treatment, baseline, level, ratio, low, high, df, unit,
+                       units, verdict))
 BOOST_DESCRIBE_STRUCT(VarianceComponents, (), (subject, between, within))
 BOOST_DESCRIBE_STRUCT(Analysis, (), (spec, tables, means, effects, components))
 
@@ -43,7 +43,7 @@ namespace stab::report {
 
 BOOST_DESCRIBE_STRUCT(TrialCounts, (), (planned, ok, failed, skipped, disturbed))
 BOOST_DESCRIBE_STRUCT(Stopping, (), (rule, blocks))
-BOOST_DESCRIBE_STRUCT(Layouts, (), (randomized, unrandomized, without_runtime))
+BOOST_DESCRIBE_STRUCT(Layouts, (), (randomized, unrandomized, without_runtime, random_code))
 BOOST_DESCRIBE_STRUCT(Source, (), (branch, commit))
 BOOST_DESCRIBE_STRUCT(CausalCell, (), (name, profile, analysis, reason))
 BOOST_DESCRIBE_STRUCT(Document, (),
@@ -54,6 +54,11 @@ BOOST_DESCRIBE_STRUCT(Document, (),
 
 namespace stab::protocol {
 
+// An older daemon does not send these two.
+template <>
+inline constexpr Field field<&stats::Effect::unit>{.may_lack = true};
+template <>
+inline constexpr Field field<&report::Layouts::random_code>{.may_lack = true};
 template <>
 inline constexpr Field field<&stats::Analysis::means>{.most = 1'000'000};
 template <>

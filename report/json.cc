@@ -176,6 +176,14 @@ Json verdict_json(const stats::Analysis& analysis) {
   return common;
 }
 
+Json verdict_json(const Document& document) {
+  const Json common = verdict_json(document.analysis);
+  if (!document.exclusions || document.exclusions->vanished.empty()) return common;
+  // Exclusion rules left no trials for some comparison, so it has no verdict (Document::findings).
+  const Json unsure = verdict_word(stats::Verdict::unsure);
+  return common.is_null() || common == unsure ? unsure : Json("mixed");
+}
+
 Json response_json(const stats::Analysis& analysis) {
   return {{"response", analysis.spec.response},
           {"unit", or_null(std::string(unit_name(analysis.spec.unit)))},
@@ -421,7 +429,7 @@ Json json_value(const Document& document) {
             {"state", document.state},
             {"reason", or_null(document.reason)},
             {"answer", answer_of(document)},
-            {"verdict", verdict_json(analysis)},
+            {"verdict", verdict_json(document)},
             {"simulated", document.simulated},
             {"machine", or_null(document.machine)},
             {"versions", or_null(document.versions)},

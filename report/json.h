@@ -35,6 +35,7 @@ nlohmann::ordered_json effects_json(const stats::Analysis& analysis);
 // The verdict of the deciding effects, or "mixed" if their verdicts differ. null if there are no
 // deciding effects.
 nlohmann::ordered_json verdict_json(const stats::Analysis& analysis);
+nlohmann::ordered_json verdict_json(const Document& document);
 
 // The results of a response after the first.
 nlohmann::ordered_json response_json(const stats::Analysis& analysis);

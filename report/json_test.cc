@@ -139,6 +139,24 @@ TEST(Json, HoldsWhatWasExcludedAndTheResultWithoutTheRules) {
   EXPECT_EQ(parsed(document)["exclusions"]["effects_vanished"][0], parsed(document)["effects"][0]);
 }
 
+TEST(Json, AComparisonWithoutTrialsIsUnsureInTheVerdict) {
+  Document document = sample_document();
+  document.exclusions = Exclusions{};
+  ASSERT_EQ(parsed(document)["verdict"], "faster");
+  document.exclusions->vanished = {document.analysis.effects.front()};
+  EXPECT_EQ(parsed(document)["verdict"], "mixed");
+  document.analysis.effects.clear();
+  EXPECT_EQ(parsed(document)["verdict"], "unsure");
+}
+
+TEST(Json, TheControlHasNoVerdict) {
+  Document document = sample_document();
+  document.analysis.spec.control = document.analysis.effects.front().level;
+  const json control = parsed(document)["effects"][0];
+  EXPECT_EQ(control["control"], true);
+  EXPECT_TRUE(control["verdict"].is_null());
+}
+
 TEST(Json, AnEmptyDocumentIsValid) {
   const json root = parsed(Document());
   EXPECT_TRUE(root["model"].is_null());

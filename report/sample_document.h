@@ -23,7 +23,7 @@ inline Document sample_document() {
   Document document;
   document.experiment = "quickstart";
   document.id = 3;
-  document.question = "Does O2 make these programs faster than O1?";
+  document.question = "Are these programs faster with O2 than with O1?";
   document.state = "done";
   document.machine = "an imagined machine with 2 CPUs";
   document.quietness = {.asked = "best-effort",

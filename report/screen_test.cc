@@ -26,7 +26,8 @@ TEST(Screen, AShortOneIsTheAnswerTrustOneTableAndWhatFullAdds) {
     EXPECT_NE(at, std::string::npos) << part << "\n" << report;
     return at;
   };
-  EXPECT_LT(place("Does O2 make these"), place("Answer: on benchmarks like these 6, opt=O2"));
+  EXPECT_LT(place("Are these programs faster"),
+            place("Answer: on benchmarks like these 6, opt=O2"));
   EXPECT_LT(place("Answer: "), place("\n  Trials    60 ok, 2 failed of 62 planned"));
   EXPECT_LT(place("\n  Trials "), place("\n  benchmark   comparison"));
   EXPECT_LT(place("\n  like these  opt: O1 -> O2"), place("\n  these 6 "));
@@ -94,7 +95,7 @@ TEST(Screen, WhatFailedStandsInTheAnswerWithItsCauseOnce) {
   for (stats::Effect& effect : document.analysis.effects) effect.verdict = stats::Verdict::unsure;
   EXPECT_THAT(answer_of(document), StartsWith(failed + "\n"));
   EXPECT_THAT(words_of(text(document)), HasSubstr("Answer: " + failed));
-  EXPECT_THAT(words_of(text(document)), HasSubstr("Next: 'stabctl logs 3' shows what"));
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Next: 'stabctl logs 3' shows the"));
 }
 
 TEST(Screen, AnExperimentThatBuildsSaysThatItIsTooEarly) {
@@ -138,8 +139,38 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
   EXPECT_THAT(report,
               ContainsRegex("the control, a second measurement of opt=L0, may differ from the "
                             "first by [0-9.]+ %: a smaller change cannot be told from noise"));
-  EXPECT_THAT(report, HasSubstr("Control measuring the first level twice gave a difference of "));
+  EXPECT_THAT(report,
+              HasSubstr("Control the first level was measured twice, with a difference of "));
   EXPECT_THAT(report, HasSubstr("(control)"));
+}
+
+TEST(Screen, TheWidestControlIsNamedWithItsBenchmark) {
+  Document document = sample_document();
+  document.analysis.spec.programs = stats::Programs::these;
+  document.analysis.suite = 0;  // then each benchmark decides for itself
+  document.analysis.spec.control = document.analysis.effects.front().level;
+  double share = 0.01;
+  std::string last;
+  for (stats::Effect& each : document.analysis.effects) {
+    if (each.scope != stats::Scope::subject) continue;
+    each.reach = stats::Reach{.share = share += 0.01};
+    last = each.subject;
+  }
+  ASSERT_NE(last, "");
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("Control on " + last + ", the first level was measured twice, with"));
+}
+
+TEST(Screen, AWithheldResponseHasNoNumbersUnderAdjustedHeadings) {
+  const auto y = [](auto b, auto l) { return 1e6 * (100 + 4.0 * (l == 1) + noise(b, l)); };
+  Document document = of_blocks(10, 3, y, {});
+  stats::Analysis other = document.analysis;
+  other.spec.response = "instructions";
+  for (stats::Effect& each : other.effects) stats::withhold(each, "some trials have none");
+  document.others = {other};
+  const std::string report = text(document);
+  EXPECT_THAT(report, HasSubstr("adjusted p"));
+  EXPECT_THAT(line_with(report, "  instructions opt: L0 -> L1"), ContainsRegex("%  +-  +-  "));
 }
 
 TEST(Screen, AShortOneNamesTheAssumptionsThatAreRejected) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <ranges>
 #include <tuple>
 #include <utility>
@@ -109,7 +110,7 @@ std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
     failures.push_back(fmt::format(
-        "'stabctl logs {}' shows what failed builds and trials printed; after 'stabctl run', add "
+        "'stabctl logs {}' shows the output of failed builds and trials; after 'stabctl run', add "
         "--folder FOLDER",
         document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
@@ -136,7 +137,10 @@ namespace {
 class ScreenTable {
  public:
   ScreenTable(const std::vector<const Analysis*>& numbers, std::size_t width)
-      : numbers_(numbers), width_(width) {
+      : numbers_(numbers),
+        width_(width),
+        is_adjusted_(
+            std::ranges::any_of(numbers, [](const Analysis* each) { return has_family(*each); })) {
     if (numbers_.size() == 1 && is_one_treatment(*numbers_.front()))
       add_versions(*numbers_.front());
     else
@@ -231,12 +235,16 @@ class ScreenTable {
     }
   }
 
-  static void add_numbers(const Analysis& analysis, const stats::Effect& effect, Row& row) {
+  void add_numbers(const Analysis& analysis, const stats::Effect& effect, Row& row) const {
     const ChangeWords words = change_words(analysis, effect);
-    const bool family = has_family(analysis) && !stats::is_control(effect, analysis.spec);
+    // A withheld effect has no adjusted numbers, so it has none under headings that say "adjusted".
+    const bool family = stats::is_withheld(effect)
+                            ? is_adjusted_
+                            : has_family(analysis) && !stats::is_control(effect, analysis.spec);
     const auto& p = family ? effect.p_adjusted : effect.p;
     row.change = words.change;
-    row.interval = family && words.adjusted != "-" ? words.adjusted : words.interval;
+    row.interval = family && (words.adjusted != "-" || stats::is_withheld(effect)) ? words.adjusted
+                                                                                   : words.interval;
     row.p = p ? p_text(*p) : "-";
     row.is_open = effect.verdict == stats::Verdict::unsure;
     row.verdict = stats::is_control(effect, analysis.spec)
@@ -248,17 +256,15 @@ class ScreenTable {
   [[nodiscard]] Grid grid_of(bool with_p, std::size_t longest_name) const {
     const bool with_subject =
         std::ranges::any_of(rows_, [](const Row& row) { return !row.subject.empty(); });
-    const bool family =
-        std::ranges::any_of(numbers_, [](const Analysis* each) { return has_family(*each); });
     Grid grid;
     if (with_subject) grid.column(name(numbers_.front()->spec.subject), Align::left);
     grid.column(first_, Align::left);
     if (with_mean_) grid.column(one_line(response_words(numbers_.front()->spec), 20), Align::right);
     grid.column("change", Align::right);
     grid.column(
-        family ? "adjusted interval" : level_text(numbers_.front()->spec.alpha) + " interval",
+        is_adjusted_ ? "adjusted interval" : level_text(numbers_.front()->spec.alpha) + " interval",
         Align::right);
-    if (with_p) grid.column(family ? "adjusted p" : "p", Align::right);
+    if (with_p) grid.column(is_adjusted_ ? "adjusted p" : "p", Align::right);
     grid.column("verdict", Align::left);
     for (const Row& row : rows_) {
       std::vector<Cell> cells;
@@ -276,6 +282,7 @@ class ScreenTable {
 
   const std::vector<const Analysis*>& numbers_;
   std::size_t width_;
+  bool is_adjusted_;  // some analysis has a family, so the headings say "adjusted"
   std::string first_;
   bool with_mean_ = false;
   std::vector<Row> rows_;
@@ -326,17 +333,34 @@ std::string short_load(const Load& load) {
          ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
 }
 
+// Each benchmark has a control of its own. The one that limits verdicts most is shown.
 std::string control_known(const Analysis& analysis) {
-  const auto control = std::ranges::find_if(analysis.effects, [&](const stats::Effect& each) {
-    return stats::is_control(each, analysis.spec);
-  });
-  if (control == analysis.effects.end()) return "";
-  if (!control->reach || !control->reach->share)
-    return "the control's change has no interval, so there is no verdict";
+  constexpr double endless = std::numeric_limits<double>::infinity();
+  const auto share = [=](const stats::Effect& each) {
+    return each.reach ? each.reach->share.value_or(endless) : endless;
+  };
+  const stats::Effect* control = nullptr;
+  std::size_t controls = 0;
+  for (const stats::Effect& each : analysis.effects) {
+    if (!stats::is_control(each, analysis.spec) || each.scope != stats::deciding_scope(analysis))
+      continue;
+    ++controls;
+    if (control == nullptr || share(each) > share(*control)) control = &each;
+  }
+  if (control == nullptr) return "";
+  const std::string where =
+      controls > 1 ? fmt::format("on {}, ", row_label(analysis, control->subject, control->scope))
+                   : "";
+  if (share(*control) == endless)
+    return fmt::format(
+        "{}the first level was measured twice, but the difference between the two measurements "
+        "has no interval, so there is no verdict",
+        where);
   return fmt::format(
-      "measuring the first level twice gave a difference of {}, so there is no verdict on "
-      "smaller changes",
-      interval_text(control->low, control->high));
+      "{}the first level was measured twice, with a difference of {}, so there is no verdict on "
+      "smaller changes{}",
+      where, interval_text(control->low, control->high),
+      controls > 1 ? fmt::format("; the other {}s differ less", name(analysis.spec.subject)) : "");
 }
 
 std::vector<std::string> split_lines(const std::string& text) {
@@ -389,7 +413,7 @@ Screen screen_of(const Document& document) {
                                 fmt::join(first.last_lines, " | "));
     }
     screen.next = fmt::format(
-        "'stabctl logs {}' shows what failed builds and trials printed. After 'stabctl run', add "
+        "'stabctl logs {}' shows the output of failed builds and trials. After 'stabctl run', add "
         "--folder FOLDER.",
         document.id);
   }

@@ -9,6 +9,7 @@
 #include "report/text_testing.h"
 #include "report/words/grid.h"
 #include "stats/analyse/analyse.h"
+#include "stats/verdicts/decide.h"
 
 namespace stab::report {
 namespace {
@@ -98,6 +99,15 @@ TEST(Text, AFamilyHasAdjustedIntervalsBesideTheVerdict) {
   EXPECT_THAT(line_with(brief(alone), "  benchmark  comparison"), Not(HasSubstr("adjusted")));
 }
 
+TEST(Text, WithheldChangesKeepTheirOwnIntervalsAndP) {
+  Document document = sample_document();
+  for (stats::Effect& each : document.analysis.effects)
+    stats::withhold(each, "one session per arm");
+  EXPECT_THAT(
+      line_with(brief(document), "  benchmark   comparison"),
+      AllOf(HasSubstr("95 % interval"), HasSubstr("p  verdict"), Not(HasSubstr("adjusted"))));
+}
+
 TEST(Text, VerdictsThatSeemToDisagreeWithAnIntervalAreExplained) {
   Document document = sample_document();
   auto& effects = document.analysis.effects;
@@ -144,8 +154,8 @@ TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
 TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(4, 5, y, {}), full);
-  EXPECT_THAT(words_of(report), HasSubstr("There is no F for opt: 4 levels of block are too few to "
-                                          "test a term with so many degrees of freedom."));
+  EXPECT_THAT(words_of(report), HasSubstr("There is no F for opt: a test with so many degrees of "
+                                          "freedom needs more than 4 levels of block."));
   EXPECT_THAT(text(of_blocks(6, 5, y, {}), full), Not(HasSubstr("no F for")));
 }
 
@@ -158,7 +168,9 @@ TEST(Text, WhereMoreIsBetterItSaysSo) {
   EXPECT_THAT(words_of(report), HasSubstr("negative means lower, and more is better."));
   EXPECT_THAT(report, HasSubstr("means; more is better."));
   EXPECT_THAT(report, Not(HasSubstr("less is better")));
-  EXPECT_THAT(report, HasSubstr("lower: below 0 with p < 0.05; higher: above 0"));
+  EXPECT_THAT(
+      words_of(report),
+      HasSubstr("lower: the change is below 0 with p < 0.05; higher: the change is above 0"));
   EXPECT_THAT(report, HasSubstr("\x1b[32mhigher\x1b[0m"));
 }
 

@@ -250,13 +250,13 @@ Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.plan.analysis.log_scale != after.plan.analysis.log_scale &&
       (has_samples(before) || has_samples(after)))
     return fail(fmt::format(
-        "a trial's {} is the mean of its samples, which is geometric in one experiment and "
-        "arithmetic in the other (analysis.log), so the experiments cannot be compared",
+        "the experiments cannot be compared: their 'analysis.log' differs, so a trial's {} is the "
+        "geometric mean of its samples in one experiment and the arithmetic mean in the other",
         response));
   if (before.seed_factor.empty() != after.seed_factor.empty())
     return fail(
-        "the experiments cannot be compared: only one of them is nested, so their trials vary for "
-        "different reasons");
+        "the experiments cannot be compared: only one of them has a nested design, so their trials "
+        "vary for different reasons");
   return {};
 }
 
@@ -344,7 +344,8 @@ void add_notes(const Side& before, const Side& after, const std::set<std::string
   if (!analysis.withheld.empty())
     notes.push_back(
         "The experiments ran one after the other, so anything that changed on the machine in "
-        "between looks like a change. Intervals and p reflect the variation within each "
+        "between looks like a difference between the experiments. Intervals and p reflect the "
+        "variation within each "
         "experiment, but not between the experiments. To get a verdict, run both versions as "
         "levels of one experiment.");
   if (before.experiment.machine != after.experiment.machine)
@@ -395,10 +396,9 @@ Result<Comparison> compare_two(store::Reader& store, const store::Experiment& fi
   std::ranges::set_intersection(subjects_of(*before), subjects_of(*after),
                                 std::inserter(common, common.end()));
   if (common.empty())
-    return fail(
-        fmt::format("experiments {} and {} have no benchmark in common with the same levels and "
-                    "successful trials",
-                    first.id, second.id));
+    return fail(fmt::format(
+        "no benchmark has successful trials at the same levels in both experiments, {} and {}",
+        first.id, second.id));
   Comparison result{.title = fmt::format("{} (experiment {}) against {} (experiment {})",
                                          second.name, second.id, first.name, first.id)};
   result.analysis = stats::analyse(dataset_of(*before, *after, common), spec_of(*before, *after));

@@ -256,13 +256,14 @@ void note_early_look(const plan::Plan& plan, const store::Experiment& experiment
   document.looked_early = document.compares && !plan.design.stop && !is_complete(experiment) &&
                           trials.ok > 0 && ended < trials.planned;
   if (document.looked_early)
-    document.analysis.notes.push_back(fmt::format(
-        "This report covers {} of {} trials, before the planned end of the experiment. The error "
-        "rate of a verdict holds only if you look at the results once. If nothing differs, "
-        "checking after every block and stopping when p is below 0.05 still finds a change in 24.6 "
-        "% of experiments. To look at results early, give the plan a stopping rule "
-        "('design.stop').",
-        ended, trials.planned));
+    document.analysis.notes.push_back(
+        fmt::format("This report covers {} of {} trials, before the planned end of the experiment. "
+                    "The error rate of a verdict holds only if you look at the results once. "
+                    "Suppose that nothing differs: a user who checks after every block, and stops "
+                    "when p is below 0.05, still finds a change in 24.6 % of experiments. To look "
+                    "at results early, give the plan a stopping rule "
+                    "('design.stop').",
+                    ended, trials.planned));
 }
 
 // If some trials of a benchmark lack the number, that may depend on the treatment, and then the
@@ -294,8 +295,8 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format(
-            "{}. Whether a trial lacks a value may depend on its levels, so there is no "
-            "verdict. Find out why trials lack values ('stabctl logs'), or compare another "
+            "{}. There is no verdict, because the levels may influence which trials lack a value. "
+            "Find out why trials lack values ('stabctl logs'), or compare another "
             "response ('--response').{}",
             why,
             spec.log_scale

@@ -406,7 +406,7 @@ Result<void> check_export(const ExportAsked& asked) {
                     one_line(asked.format, 50)));
   if (!asked.cell.empty())
     return fail(
-        "--cell works only with --format coz and without --json: leave out --cell or --json");
+        "--cell works only with --format coz: use this format without --json, or leave out --cell");
   return {};
 }
 
@@ -726,9 +726,10 @@ Result<void> check_cells(const store::Experiment& experiment, const std::string&
                     "names: choose a cell with --cell: {}",
                     experiment.id, listed(cells)));
   if (!cell.empty() && !cells.contains(cell))
-    return fail(fmt::format(
-        "experiment {} has no cell '{}' with a successful trial: choose a cell with --cell: {}",
-        experiment.id, one_line(cell, 200), listed(cells)));
+    return fail(
+        fmt::format("experiment {} has no successful trial of a cell '{}'; choose one of these "
+                    "cells with --cell: {}",
+                    experiment.id, one_line(cell, 200), listed(cells)));
   return {};
 }
 

@@ -96,7 +96,7 @@ TEST_F(ExportTest, AGapIsRefusedUnlessTheExperimentFailedOrWaits) {
     set_state(state);
     const auto refused = whole(export_json);
     ASSERT_FALSE(refused) << state;
-    EXPECT_THAT(refused.error().message, HasSubstr("trials of experiment 1 cannot be read"));
+    EXPECT_THAT(refused.error().message, HasSubstr("a trial of experiment 1 is missing"));
     EXPECT_FALSE(whole(export_csv)) << state;
   }
   for (const char* state : {"failed", "cancelled", "paused", "queued"}) {

@@ -72,10 +72,10 @@ std::string blame(const plan::Plan& plan, std::size_t factor, const std::string&
   const std::string& name = plan.factors[factor].name;
   const std::string where = plan.benchmarks.size() == 1
                                 ? fmt::format("of '{}'", plan.benchmarks.front().name)
-                                : fmt::format("of each benchmark that was built");
+                                : fmt::format("of each built benchmark");
   return fmt::format(
-      "the binaries {} at {} = {} and {} = {} are identical, so the factor would have no effect: "
-      "change its levels, or pass its variable to the compiler in the build command",
+      "the binaries {} are identical with {} = {} and with {} = {}, so the factor would have no "
+      "effect: change its levels, or pass its variable to the compiler in the build command",
       where, name, first, name, second);
 }
 
@@ -128,9 +128,13 @@ std::optional<std::string> find_identical(const plan::Plan& plan,
                                           std::span<const Binary> binaries) {
   for (std::size_t factor = 0; factor < plan.factors.size(); ++factor) {
     std::vector<std::vector<Group>> groups;
-    bool elsewhere = false;  // the factor acts on how a benchmark runs, not on its build
+    // Whether some trials may differ although their binaries are identical.
+    bool elsewhere = false;
     for (std::uint32_t i = 0; i < plan.benchmarks.size(); ++i) {
-      elsewhere = elsewhere || !plan::acts_on_build(plan, plan.benchmarks[i], plan.factors[factor]);
+      const plan::Benchmark& benchmark = plan.benchmarks[i];
+      elsewhere = elsewhere || !plan::acts_on_build(plan, benchmark, plan.factors[factor]) ||
+                  plan::acts_on_run(benchmark, plan.factors[factor]) ||
+                  plan::uses_tree(plan, benchmark);
       groups.push_back(groups_along(binaries, i, factor));
     }
     if (elsewhere) continue;

@@ -28,7 +28,9 @@ struct Binary {
 std::vector<std::string> build_levels(const plan::Plan& plan, const plan::Trial& trial);
 
 // Returns a reason not to run the plan if two levels of a build factor, or all random values of
-// one, gave identical binaries in every benchmark: that factor would silently do nothing.
+// one, gave identical binaries in every benchmark: that factor would silently do nothing. Returns
+// nothing if the factor also changes how a benchmark runs, or if a benchmark's trials use other
+// files of the build, because these files may differ.
 std::optional<std::string> find_identical(const plan::Plan& plan, std::span<const Binary> binaries);
 
 // Whether the benchmark's binaries at two levels of a factor are the same in every cell that has

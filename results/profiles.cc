@@ -161,8 +161,8 @@ Result<void> check_cells(const Cells& cells, const plan::Plan& plan,
   for (const plan::Factor& factor : plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels))
       return fail(
-          "profiles of cells are compared block by block, but in a nested design all trials of a "
-          "seed share a layout: use a design with blocks, or show the profiles of single trials");
+          "profiles of cells are compared within blocks, but the cells of a nested design share no "
+          "blocks: use a design with blocks, or show the profiles of single trials");
   for (const std::string& cell : request.cells)
     if (!cells.known.contains(cell))
       return fail(fmt::format(
@@ -214,7 +214,7 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
     grid.row(row_of(functions[i], readable(functions[i].function), cells.unit));
   text += "\n" + grid.render(request.colour) + "\n";
   if (functions.size() > most_rows)
-    text += fmt::format("{} other functions differ by less: --json lists all of them.\n",
+    text += fmt::format("{} more functions have smaller differences; --json lists all functions.\n",
                         functions.size() - most_rows);
   return text +
          "Each interval is valid for its function alone; p is corrected for all functions (Holm). "

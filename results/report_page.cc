@@ -2,6 +2,7 @@
 #include "results/report_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -39,7 +40,7 @@ Chance chance_of(const plan::Factor& factor) {
                     drawn->minimum, drawn->maximum);
   } else if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) {
     chance.random = true;
-    chance.how = fmt::format("{} seeds, each run {} times", seeds->seeds, seeds->runs);
+    chance.how = fmt::format("{} seeds, with {} runs of each seed", seeds->seeds, seeds->runs);
   } else if (factor.is_treatment()) {
     chance.how = "a treatment, which is compared";
   } else {
@@ -76,15 +77,26 @@ Chance programs_own(const report::Layouts& layouts) {
   Chance chance{.what = "positions of code, stack and heap"};
   const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
   chance.random = layouts.randomized > 0;
-  if (layouts.randomized > 0)
-    chance.how = fmt::format("by the programs' runtime ({}) in {} of {} trials", layouts.kinds,
-                             layouts.randomized, all);
-  else if (layouts.unrandomized > 0)
+  if (layouts.randomized > 0) {
+    std::vector<std::string_view> random;
+    std::vector<std::string_view> others;
+    (layouts.random_code > 0 ? random : others).emplace_back("code");
+    (layouts.random_stack > 0 ? random : others).emplace_back("stack");
+    (layouts.random_heap > 0 ? random : others).emplace_back("heap");
+    chance.how = fmt::format("chosen by the programs' runtime ({}) in {} of {} trials",
+                             layouts.kinds, layouts.randomized, all);
+    // Databases of early versions do not say which parts were random.
+    if (!random.empty() && !others.empty()) {
+      chance.what = fmt::format("positions of {}", fmt::join(random, " and "));
+      chance.how += fmt::format("; positions of {} were not random", fmt::join(others, " and "));
+    }
+  } else if (layouts.unrandomized > 0) {
     chance.how = "the programs can randomize positions, but this was switched off or failed";
-  else if (layouts.in_place > 0 && layouts.in_place == layouts.without_runtime)
+  } else if (layouts.in_place > 0 && layouts.in_place == layouts.without_runtime) {
     chance.how = fmt::format("as they were built: {}", layouts.why_in_place);
-  else
+  } else {
     chance.how = "as the compiler placed them, because szc did not build the programs";
+  }
   return chance;
 }
 

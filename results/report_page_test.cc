@@ -100,6 +100,18 @@ TEST_F(PagesTest, WhatIsRandomIsToldFromWhatIsNot) {
   EXPECT_EQ(std::ranges::count(chances, "size of the environment", &Chance::what), 0);
 }
 
+TEST_F(PagesTest, ARandomHeapIsNotCalledRandomCode) {
+  begin(tables);
+  run();
+  report::Document made = document();
+  made.layouts = {.randomized = 16, .random_heap = 16, .kinds = "heap"};
+  const auto chances = chances_of(plan_, made);
+  const auto found = std::ranges::find(chances, "positions of heap", &Chance::what);
+  ASSERT_NE(found, chances.end());
+  EXPECT_TRUE(found->random);
+  EXPECT_THAT(found->how, HasSubstr("; positions of code and stack were not random"));
+}
+
 TEST_F(PagesTest, HowOftenABlockRunsACellIsThatOfTheDesign) {
   begin(tables);
   run();

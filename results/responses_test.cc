@@ -78,9 +78,10 @@ TEST_F(DocumentTest, WhereTrialsLackAResponseThereIsNoVerdictOnIt) {
     for (const stats::Effect& effect : all.others[0].effects)
       EXPECT_EQ(effect.verdict, stats::Verdict::unsure);
     EXPECT_EQ(all.others[0].withheld, "some trials have no instructions above 0 (see the notes)");
-    EXPECT_THAT(all.others[0].notes,
-                Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. Whether a "
-                                   "trial lacks a value may depend on its levels")));
+    EXPECT_THAT(
+        all.others[0].notes,
+        Contains(HasSubstr("1 of 8 trials of quick have no instructions above 0. There is no "
+                           "verdict, because the levels may influence")));
   }
 }
 

@@ -46,6 +46,11 @@ int commands_of(const plan::Benchmark& benchmark) {
          (benchmark.cleanup ? 1 : 0);
 }
 
+// The factor by which a trial may take longer than its benchmark's timeout.
+int slowdown_of(const plan::Plan& plan) {
+  return plan.simulated ? plan::simulator_slowdown : 1;
+}
+
 std::string from_directory(const std::string& directory, const std::string& path) {
   return path.empty() || path.starts_with('/') ? path : directory + "/" + path;
 }
@@ -111,7 +116,7 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
     late["OUT"] = built.out;
     late["DIR"] = built.tree;
   }
-  const int slowdown = plan.simulated ? plan::simulator_slowdown : 1;
+  const int slowdown = slowdown_of(plan);
   protocol::RunRequest request{
       .argv = task.run,
       .env = task.env,
@@ -146,22 +151,29 @@ protocol::RunRequest run_request(const plan::Plan& plan, const plan::Trial& tria
   return request;
 }
 
-Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn) {
+Result<void> fits_a_turn(const plan::Plan& plan, nanoseconds turn, bool is_new) {
   if (turn.count() == 0) return {};
   const auto refuse = [&](std::string what) {
-    return fail(fmt::format("{}, or ask root to submit the plan or to raise limits.turn", what));
+    return fail(fmt::format(
+        "{}. Alternatively, root can submit the plan as it is or raise limits.turn", what));
   };
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     const int commands = commands_of(benchmark);
-    if (commands * benchmark.timeout > turn)
-      return refuse(
-          fmt::format("a trial of '{}' may take {} ({}), but limits.turn is {}: set the "
-                      "benchmark's timeout to at most {}",
-                      benchmark.name, in_plan(commands * benchmark.timeout),
-                      commands == 1 ? "its timeout"
-                                    : fmt::format("{} commands with a timeout of {} each", commands,
-                                                  in_plan(benchmark.timeout)),
-                      in_plan(turn), in_plan(turn / commands)));
+    const int slowdown = is_new ? slowdown_of(plan) : 1;
+    const nanoseconds timeout = slowdown * benchmark.timeout;
+    if (commands * timeout > turn)
+      return refuse(fmt::format(
+          "a trial of '{}' may take {} ({}{}), but limits.turn is {}: set the "
+          "benchmark's timeout to at most {}",
+          benchmark.name, in_plan(commands * timeout),
+          commands == 1
+              ? "its timeout"
+              : fmt::format("{} commands with a timeout of {} each", commands, in_plan(timeout)),
+          slowdown == 1 ? ""
+                        : fmt::format("; a simulated trial gets {} times the timeout "
+                                      "that the plan sets",
+                                      slowdown),
+          in_plan(turn), in_plan(turn / (commands * slowdown))));
     if (benchmark.build && benchmark.build_timeout > turn)
       return refuse(fmt::format(
           "a build of '{}' may take {}, but limits.turn is {}: set the benchmark's build_timeout "
@@ -217,7 +229,7 @@ Result<store::Trial> find_trial(store::Reader& store, const store::Experiment& e
                                 "export {}' lists the attempts",
                                 *which.attempt, which.position, experiment.id, experiment.id)
                   : fmt::format("trial {} of experiment {} has not been run: 'stabctl export {}' "
-                                "lists the trials that were, with their positions",
+                                "lists the trials that have been run, with their positions",
                                 which.position, experiment.id, experiment.id));
 }
 
@@ -235,8 +247,8 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)
     return fail(
-        fmt::format("trial {} was run by another version of stabd, which derives different trials "
-                    "from the plan: use that version",
+        fmt::format("trial {} was run by another version of stabd. Use that version, because this "
+                    "one derives different trials from the plan",
                     trial->position));
   BuiltPaths built;
   if (!trial->build.empty())

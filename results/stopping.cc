@@ -109,11 +109,11 @@ report::Stopping stopping_of(const plan::Plan& plan, stats::Analysis& analysis,
   const plan::Stop& stop = *plan.design.stop;
   const double alpha = plan.analysis.alpha;
   if (stop.rule == plan::StopRule::precision)
-    analysis.notes.push_back(fmt::format(
-        "An experiment that stops once its intervals are narrow tends to stop when the "
-        "variance happens to look small. Intervals and tests are therefore computed at a level of "
-        "{:.4g} %, which gives an actual level of {:.4g} % in experiments that stop in this way.",
-        100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
+    analysis.notes.push_back(
+        fmt::format("This experiment stops when its intervals are narrow, so it tends to stop when "
+                    "the variance happens to look small. To make up for this, intervals and tests "
+                    "are computed at a level of {:.4g} %; the actual level is then {:.4g} %.",
+                    100 * (1 - analysis.spec.alpha), 100 * (1 - alpha)));
   return {.rule = std::string(to_string(stop.rule)),
           .words = fmt::format("{}; after {} {}", describe(stop), blocks,
                                look(analysis, stop, blocks).words),

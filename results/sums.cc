@@ -138,7 +138,7 @@ using counters::Reading;
 using counters::Status;
 
 static_assert(counters::least_coverage == 0.5,
-              "the report says 'less than half' of what is left out");
+              "the report's words for this limit are 'less than half the time'");
 
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;

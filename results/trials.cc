@@ -117,8 +117,8 @@ store::Outcome<void> for_each_trial(store::Reader& store, const store::Experimen
   if (whole) return {};
   return std::unexpected(store::StoreError{
       .message = fmt::format(
-          "trials of experiment {} cannot be read, because a trial at or after position {} is "
-          "missing; the file is damaged: 'stabctl recover' saves all that can be read",
+          "the file is damaged: a trial of experiment {} is missing at position {} or later, so "
+          "the experiment's trials cannot be read; 'stabctl recover' saves all that can be read",
           experiment.id, positions)});
 }
 
@@ -271,10 +271,10 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
     return std::unexpected(there.error());
   const auto parts = plan::parts_of(plan, asked.response);
   if (const plan::Exclusion* rule = plan::rule_on(plan, parts))
-    return fail(
-        fmt::format("the plan's exclusion rule '{}' measures the same as the response '{}', so a "
-                    "comparison of the remaining trials would be meaningless: use another response",
-                    plan::describe(*rule), one_line(asked.response, 80)));
+    return fail(fmt::format(
+        "the plan's exclusion rule '{}' measures the same quantity as the response '{}', so a "
+        "comparison of the remaining trials would be meaningless: use another response",
+        plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
       !why.empty() && plan::Turns(plan, asked.response).takes_turns())
     return fail(fmt::format(
@@ -282,7 +282,7 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
         one_line(asked.response, 80), why));
   if (plan.answers_over_all() && plan.is_split(asked.response))
     return fail(
-        fmt::format("'{}' is measured for many benchmarks in one trial, and in a {} design each "
+        fmt::format("'{}' is measured for many benchmarks in one trial, but in a {} design each "
                     "benchmark needs trials of its own",
                     one_line(asked.response, 80), to_string(plan.design.kind)));
   plan.analysis.higher_is_better = is_higher_better(plan, asked);

@@ -80,7 +80,7 @@ TEST_F(DocumentTest, WhatTakesTurnsIsComparedInItsBlocks) {
     EXPECT_EQ(each.counted, 4 * each.blocks);
   }
   EXPECT_THAT(report::text(all, {.full = true}),
-              HasSubstr("often: counted in 8 of 12 blocks, in turn"));
+              HasSubstr("often: counted in 8 of 12 blocks, because"));
   const auto root = nlohmann::json::parse(report::json(all));
   EXPECT_EQ(root["counters"][0]["blocks"], 4);
   EXPECT_EQ(root["counters"][0]["of_blocks"], 12);
@@ -192,7 +192,7 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
   });
   EXPECT_THAT(refusal({.response = "context-switches-involuntary"}),
               HasSubstr("the plan's exclusion rule 'involuntary_switches_per_s > 1000' measures "
-                        "the same as the response"));
+                        "the same quantity as the response"));
   std::string text = by_turns.substr(0, by_turns.find("[analysis]"));
   text.erase(text.find("repetitions = 4"), 15);
   begin(text + "[design]\nkind = 'one-way'\nstop = { rule = 'sequential', min = 5, max = 6 }\n");

@@ -122,8 +122,8 @@ Result<std::string> with_commits(const std::string& text, const std::string& dir
     for (const auto& problem : read.error())
       if (problem.line > lines)
         return fail(
-            fmt::format("the plan's table 'revisions' lacks {}: add {} = \"{}\" to the "
-                        "table, or remove the table, so that stabctl adds a complete one",
+            fmt::format("the plan's table 'revisions' lacks {}: add {} = \"{}\" to the table, or "
+                        "remove the table and let stabctl add a complete one",
                         one_line(added.begin()->first, 100), quoted(added.begin()->first),
                         added.begin()->second));
   return result;

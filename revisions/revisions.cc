@@ -553,10 +553,10 @@ Result<void> objects_are_there(const Repository& top, const std::string& commit)
       top, {"rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", commit});
   if (!listed) return std::unexpected(listed.error());
   if (is_well(*listed) && !listed->out.contains('?')) return {};
-  return fail(fmt::format(
-      "{} is a partial clone that lacks files of commit {}: fetch them with git -C {} archive "
-      "{} >/dev/null",
-      top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
+  return fail(
+      fmt::format("{} is a partial clone and lacks files of commit {}; to fetch the files: git -C "
+                  "{} archive {} >/dev/null",
+                  top.directory, commit.substr(0, 12), shell_quote(top.directory), commit));
 }
 
 Result<void> commit_is_there(const Repository& top, const std::string& commit) {

@@ -172,6 +172,27 @@ void copy_experiment(store::Reader& from, const store::Experiment& source, store
   parts.finish();
 }
 
+// The machine's calibrations that count for every user: see noise_floor_of() in
+// results/calibrations.h. Any other one could be wrong, and whoever imports the archive could not
+// tell whose it is.
+std::vector<store::Calibration> calibrations_for_all(store::Reader& from, store::Id machine,
+                                                     const std::string& database) {
+  struct stat status{};
+  if (stat(database.c_str(), &status) != 0)
+    refuse(fmt::format("cannot read {}: {}", database, std::strerror(errno)));
+  auto calibrations = value_of(from.calibrations(machine));
+  std::erase_if(calibrations, [&](const store::Calibration& each) {
+    if (each.experiment == 0) return false;
+    const auto experiment = from.experiment(each.experiment);
+    if (!experiment && experiment.error().temporary)
+      throw Refused(experiment.error().message, true);
+    // Without an intact row nobody can tell whose experiment it was.
+    return !experiment || !*experiment ||
+           ((*experiment)->uid != 0 && (*experiment)->uid != status.st_uid);
+  });
+  return calibrations;
+}
+
 void write_archive(const std::string& database, store::Id id, const std::string& file) {
   const auto from = value_of(store::Reader::open(database));
   const auto found = value_of(from->experiment(id));
@@ -193,12 +214,14 @@ void write_archive(const std::string& database, store::Id id, const std::string&
     const auto to = value_of(store::Store::open(made));
     store::Experiment row = *found;
     row.machine = copy_machine(*from, found->machine, *to);
-    copy_experiment(*from, *found, *to, row,
-                    {.at_ns = wall_clock_ns(),
-                     .kind = "export",
-                     .text = fmt::format("experiment {} of {} was written to this archive", id,
-                                         one_line(database, 500))},
-                    {});
+    add_calibrations(calibrations_for_all(*from, found->machine, database), row.machine, *to);
+    copy_experiment(
+        *from, *found, *to, row,
+        {.at_ns = wall_clock_ns(),
+         .kind = "export",
+         .text = fmt::format("experiment {} of the database {} was written to this archive", id,
+                             one_line(database, 500))},
+        {});
   }
   if (!value_of(store::back_up(made, file)).empty()) refuse("the copy is damaged: try again");
 }
@@ -224,8 +247,8 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
       refuse(fmt::format("trial {}: {}", trial.position, why));
     if (!exclusion::is_marked_right(plan.exclude, trial))
       refuse(
-          fmt::format("attempt {} at trial {} is marked {}, which contradicts the plan's 'exclude' "
-                      "rules and the attempt's readings",
+          fmt::format("attempt {} at trial {} is marked {}, but the plan's 'exclude' rules and the "
+                      "attempt's readings give another result",
                       trial.attempt, trial.position, to_string(trial.status)));
     return true;
   }));
@@ -275,7 +298,11 @@ store::Experiment only_experiment(store::Reader& archive) {
 
 store::Id machine_of(store::Reader& archive, const store::Experiment& source,
                      const Receiver& receiver, store::Store& to) {
-  if (receiver.believed || source.machine == 0) return copy_machine(archive, source.machine, to);
+  if (receiver.believed || source.machine == 0) {
+    const store::Id machine = copy_machine(archive, source.machine, to);
+    add_calibrations(value_of(archive.calibrations(source.machine)), machine, to);
+    return machine;
+  }
   auto found = value_of(archive.machine(source.machine));
   if (!found) refuse("the row of the experiment's machine is missing");
   found->key += fmt::format("-imported-by-{}", receiver.uid);
@@ -312,9 +339,13 @@ store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to)
   if (machine == 0) return 0;
   const auto found = value_of(from.machine(machine));
   if (!found) refuse("the row of the experiment's machine is missing");
-  const store::Id copy = value_of(to.add_machine(*found));
-  auto calibrations = value_of(from.calibrations(machine));
-  const auto known = value_of(to.calibrations(copy));
+  return value_of(to.add_machine(*found));
+}
+
+void add_calibrations(std::vector<store::Calibration> calibrations, store::Id machine,
+                      store::Store& to) {
+  if (calibrations.empty()) return;
+  const auto known = value_of(to.calibrations(machine));
   std::erase_if(calibrations, [&](const store::Calibration& each) {
     return std::ranges::any_of(known, [&](const store::Calibration& here) {
       return here.at_ns == each.at_ns && here.name == each.name && here.scope == each.scope &&
@@ -322,11 +353,10 @@ store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to)
     });
   });
   for (store::Calibration& each : calibrations) {
-    each.machine = copy;
+    each.machine = machine;
     each.experiment = 0;
   }
   value_of(to.add_calibrations(calibrations));
-  return copy;
 }
 
 Result<void> write(const std::string& database, store::Id id, const std::string& file) {
@@ -410,6 +440,11 @@ store::Outcome<bool> Intake::go_on(store::Store& to) {
     ++part_;
     stage_ = Stage::trials;
     return true;
+  }
+  try {
+    add_calibrations(value_of(from_->calibrations(machine_)), row_.machine, to);
+  } catch (const Refused& why) {
+    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
   }
   store::Experiment shown = row_;
   shown.state = state_;

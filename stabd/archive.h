@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -113,14 +114,19 @@ struct Most {
 
 inline constexpr store::Id whole = 1;
 
-// Copies the machine and its calibrations. Rows that `to` has already stay as they are.
+// Copies the machine's row, and returns its id in `to`. A row that `to` has already stays as it is.
 store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to);
+// Adds these calibrations to a machine of `to`. Rows that `to` has already stay as they are. The
+// new rows have no experiment, so they count for every user (results/calibrations.h).
+void add_calibrations(std::vector<store::Calibration> calibrations, store::Id machine,
+                      store::Store& to);
 
 // Imports an experiment into a store that is in use, one part at a time.
 //
 // Invariants
 //  I1  Nobody sees the experiment before it is complete (S7 of store.h). If the import is given up,
-//      or its stabd is killed, a removal takes its rows away.
+//      or its stabd is killed, a removal takes its rows away. The machine's calibrations come last,
+//      because a removal would leave them.
 class Intake {
  public:
   // Opens a database that take_apart() made.

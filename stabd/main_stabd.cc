@@ -73,8 +73,8 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   app.add_option_function<std::int64_t>(
          "--idle-limit", [&options](std::int64_t given) { options.idle_limit = seconds(given); },
-         "Disconnect a client that is silent for this many seconds and watches no experiment; 0: "
-         "never")
+         "Disconnect clients after this many seconds of silence, unless they watch an experiment; "
+         "0: never")
       ->default_str(in_seconds(options.idle_limit))
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--ready-fd", options.ready_fd,

@@ -226,8 +226,9 @@ Result<std::optional<std::string>> load(const std::string& path) {
     return fail_errno("cannot read the settings in " + path);
   }
   if (status.st_uid != 0 && status.st_uid != geteuid())
-    return fail(
-        fmt::format("{} belongs to user {}: make yourself or root its owner", path, status.st_uid));
+    return fail(fmt::format(
+        "{} belongs to user {}, but must belong to you or to root: change its owner with chown",
+        path, status.st_uid));
   const bool is_device = S_ISCHR(status.st_mode) && status.st_uid == 0;  // /dev/null
   if (!is_device && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail(

@@ -162,9 +162,9 @@ inline constexpr toml::Key keys[] = {
      "with `finish`: how long the running trial may take before stabd abandons it"},
 
     {"limits.connections", toml::Count{1, 100'000, 256},
-     "how many connections all users may have at once. Root and stabd's own user are exempt from "
-     "the limits on connections and on the queue, and their connections and experiments do not "
-     "count toward these limits"},
+     "how many connections all users together may have at once. Root and stabd's own user have no "
+     "limits on connections or on the queue, and their connections and experiments are not "
+     "counted"},
     {"limits.connections_of_user", toml::Count{1, 100'000, 16},
      "how many connections one user may have at once"},
     {"limits.waiting", toml::Count{1, 1'000'000, 1000}, "how many experiments the queue may hold"},
@@ -173,13 +173,14 @@ inline constexpr toml::Key keys[] = {
     {"limits.plan_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{8} << 20},
      "total size of one user's plans in the queue"},
     {"limits.stored_bytes_of_user", toml::Bytes{max_bytes, std::uint64_t{10} << 30},
-     "approximately how much space one user's experiments may take up in the database; above the "
-     "limit, stabd starts no further experiments of this user, and the user's running experiment "
-     "fails before its next trial"},
+     "approximately how much space one user's experiments may take up in the database. Above this "
+     "limit, stabd refuses the user's new experiments, imports and retries, and the user's running "
+     "experiment fails before its next trial. The user's waiting experiments fail when their turn "
+     "comes"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "how many bytes of answers one user's clients may leave unread. If answers in memory exceed "
-     "the limit, stabd disconnects the client that asks; if answers in files exceed the limit, "
-     "that user's reports and exports wait"},
+     "this limit, stabd disconnects the client that sent the request. If answers in files exceed "
+     "this limit, the user's reports and exports wait"},
     {"limits.import_bytes_of_user", toml::Bytes{max_bytes},
      "total size of the archives that one user may send at once; without this key, only root and "
      "stabd's own user may import",
@@ -192,7 +193,7 @@ inline constexpr toml::Key keys[] = {
      "how long an experiment may use the machine while another user waits. After this time, the "
      "experiment gives up the machine before its next block. After twice this time, stabd cuts the "
      "block short and runs it again later, unless the experiment belongs to root or stabd's own "
-     "user. stabd refuses other users' plans in which a trial with its commands, a build, or a "
+     "user. stabd refuses other users' plans in which a build, a trial with its commands, or a "
      "wait for a quiet machine may take longer than this limit"},
 
     {"machine.quiesce_for", toml::Choice{words::quiescers, "owner"},
@@ -209,8 +210,9 @@ inline constexpr toml::Key keys[] = {
      "how long the notice command may run before stabd kills it"},
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
-     "after how many days the output of an ended experiment's trials and builds is removed; 0: "
-     "never"},
+     "how many days stabd keeps the output of an experiment's trials and builds after the "
+     "experiment's end; 0: without a limit. The output of failed builds stays in events and in the "
+     "reasons of trials"},
     {"retention.experiments_days", toml::Count{0, 100'000, 0},
      "after how many days an ended experiment is removed; 0: never"}};
 

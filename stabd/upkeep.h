@@ -38,6 +38,8 @@ class Upkeep {
   void give_up(store::Id id, std::uint32_t uid) { removals_.add(uid, id); }
   // Records which experiments have ended, and plans the removal of data that is too old now (U1).
   store::Outcome<void> look(const settings::Retention& retention, const Clocks& now);
+  // Keeps the old data that is still there. An experiment whose removal has begun is still removed.
+  void keep_old() { old_.clear(); }
 
   [[nodiscard]] bool has_work() const { return !removals_.empty() || !old_.empty(); }
   // Whether the store's log still contains removed data.

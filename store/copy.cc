@@ -84,8 +84,9 @@ void refuse_existing(const std::string& path) {
   for (const char* suffix : {"-wal", "-journal"})
     if (const std::string log = path + suffix; lstat(log.c_str(), &status) == 0)
       refuse(
-          fmt::format("cannot use {}, because the log {} belongs to another database and would "
-                      "change the new one: move the log away",
+          fmt::format("cannot write the new database to {}: the log {} belongs to another "
+                      "database, and SQLite would apply this log to the new database; move the "
+                      "log away",
                       path, log));
 }
 

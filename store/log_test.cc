@@ -78,6 +78,25 @@ TEST_F(LogTest, OfOtherExperimentsAndOfSilentTrialsNothingIsSaid) {
   EXPECT_THAT(texts(place), ElementsAre());
 }
 
+// The store gives the ids of removed rows to new rows.
+TEST_F(LogTest, AfterARemovalOfAnotherExperimentEachRowIsStillThereOnce) {
+  const Id other = store_->add_experiment(example_experiment()).value();
+  add_trial_at(0, start);
+  for (std::uint32_t position = 0; position < 5; ++position) add(example_trial(other, position));
+  for (const char* key : {"k1", "k2"})
+    ASSERT_TRUE(store_->add_build({.experiment = other, .key = key, .benchmark = "b"}));
+  Reader::LogPlace place;
+  EXPECT_THAT(texts(place), ElementsAre("0"));
+  ASSERT_TRUE(store_->begin_removal(other, "somebody removed it"));
+  while (store_->go_on_with_removal(other).value()) {
+  }
+  ASSERT_TRUE(
+      store_->add_build({.experiment = experiment_, .benchmark = "b", .output = "a warning"}));
+  add_trial_at(1, start + 10);
+  EXPECT_THAT(texts(place), ElementsAre("a warning", "1"));
+  EXPECT_THAT(texts(place), ElementsAre());
+}
+
 TEST_F(LogTest, AReasonStandsBeforeWhatWasPrinted) {
   add(example_trial(experiment_, 0));
   Reader::LogPlace place;

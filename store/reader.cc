@@ -192,16 +192,18 @@ struct Part {
 
 Part part_of(Connection& connection, const char* table, const char* which, Id experiment, Id* next,
              LogRow (*to_row)(const Row&)) {
-  Part part{.rows = {},
-            .next = next,
-            .end = std::max(*next, connection.number(
-                                       fmt::format("SELECT coalesce(max(id), 0) FROM {}", table)))};
+  // Only the experiment's own rows count: after a removal of another experiment, rows of this one
+  // may get the ids that the other's rows had.
+  const Id last = connection.number(
+      fmt::format("SELECT coalesce(max(id), 0) FROM {} WHERE experiment = ?", table), {experiment});
+  Part part{.rows = {}, .next = next, .end = std::max(*next, last)};
+  if (last <= *next) return part;
   // Ids rise, so reading by id never looks at an earlier piece again.
   connection.select(
       table,
-      fmt::format("NOT INDEXED WHERE id > ? AND experiment = ? {} ORDER BY id LIMIT {}", which,
-                  most_rows + 1),
-      {*next, experiment}, [&](const Stored& stored) {
+      fmt::format("NOT INDEXED WHERE id > ? AND id <= ? AND experiment = ? {} ORDER BY id LIMIT {}",
+                  which, most_rows + 1),
+      {*next, last, experiment}, [&](const Stored& stored) {
         part.rows.push_back(to_row(stored.row));
         part.rows.back().id = stored.id;
         return true;

@@ -101,8 +101,8 @@ class Salvage {
     const std::int64_t version = source->number("PRAGMA user_version");
     if (version > schema_version)
       refuse(
-          fmt::format("the database's schema has version {}; use the stabctl of the release whose "
-                      "stabd wrote the database",
+          fmt::format("the database's schema has version {}; use the stabctl of the release that "
+                      "wrote the database",
                       version));
     for (const char* table : recovered_tables)
       if (!read_table(*source, table, version)) losses_.unreadable.insert(table);
@@ -222,6 +222,7 @@ class Recovery {
       losses_ = salvage(from_, to_, scratch);
       read_facts_of_sentences(to_);
       read_quietness_of_sentences(to_);
+      had_removals_ = has_removals();
       for (const char* table : recovered_tables) find_lost(table);
       drop_what_hangs();
       say_what_is_incomplete();
@@ -241,18 +242,27 @@ class Recovery {
   }
 
  private:
+  // Whether rows that were kept show that experiments have been removed.
+  bool has_removals() {
+    return to_.number("SELECT count(*) FROM meta WHERE key = ?", {std::string(last_removed_key)}) +
+               to_.number("SELECT count(*) FROM event WHERE experiment IS NULL AND kind = ?",
+                          {std::string(removal_event)}) !=
+           0;
+  }
+
   bool had_old_readings() {
     return !losses_.rows[old_reading_table].empty() ||
            to_.number("SELECT max(id) FROM reading") != 0;
   }
 
-  // Ids are assigned without gaps, so each missing id below the last kept one is a lost row. How
-  // many rows followed that one is unknown.
+  // Without removals, ids are assigned without gaps, so each missing id below the last kept one is
+  // a lost row. How many rows followed that one is unknown. After a removal, a missing id may be
+  // that of a removed row, so it doesn't count.
   void find_lost(const std::string& table) {
     std::set<Id>& lost = losses_.rows[table];
     const Connection::Ids kept = to_.ids(table, "");
     for (const Id id : kept.ids) lost.erase(id);
-    if (!losses_.unreadable.contains(table)) return;
+    if (!losses_.unreadable.contains(table) || had_removals_) return;
     Id expected = 1;
     for (const Id id : kept.ids) {
       for (; expected < id; ++expected) lost.insert(expected);
@@ -279,11 +289,12 @@ class Recovery {
     drop("reading", "trial NOT IN (SELECT id FROM trial)");
   }
 
-  // Gaps between ids have been counted. Only other rows can tell whether rows followed the last
-  // kept one.
+  // Gaps between ids have been counted, unless there were removals. Only other rows can tell
+  // whether rows followed the last kept one.
   bool more_may_be_lost(const std::string& table) {
     if (!losses_.unreadable.contains(table)) return false;
-    if (table == "meta") return to_.number("SELECT count(*) FROM meta") < meta_rows;
+    if (table == "meta")
+      return had_removals_ || to_.number("SELECT count(*) FROM meta") < meta_rows;
     if (table != "trial" && table != "reading") return true;
     // Each kept trial has all of its readings, so only whole trials can be missing.
     if (losses_.unreadable.contains("experiment") || !losses_.rows["experiment"].empty())
@@ -400,7 +411,8 @@ class Recovery {
   bool may_have_lost_behind(Id last) {
     if (last == 0) return false;
     if (losses_.rows["trial"].contains(last + 1)) return !losses_.claims.contains(last + 1);
-    return losses_.unreadable.contains("trial") && last == to_.number("SELECT max(id) FROM trial");
+    return losses_.unreadable.contains("trial") &&
+           to_.number("SELECT count(*) FROM trial WHERE id = ?", {last + 1}) == 0;
   }
 
   // The experiments of the rows next to lost ones, because an experiment's rows are mostly
@@ -428,6 +440,7 @@ class Recovery {
   std::string from_;
   Connection& to_;
   Losses losses_;
+  bool had_removals_ = false;
   std::set<Id> owners_;  // experiments that lost trials, according to the trials' claims
   std::map<Id, std::string> problems_;  // of kept experiments, by id
   Recovered found_;

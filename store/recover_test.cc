@@ -107,6 +107,26 @@ TEST_F(RecoverTest, TheFirstPageMayBeDestroyed) {
   EXPECT_EQ(kept_trials_, 2 * per_experiment);
 }
 
+TEST_F(RecoverTest, RemovedRowsAreNotLost) {
+  {
+    const auto store = open_or_fail(path_);
+    ASSERT_TRUE(store->begin_removal(1, "somebody removed it"));
+    while (store->go_on_with_removal(1).value()) {
+    }
+  }
+  std::string bytes = bytes_of(path_);
+  std::fill_n(bytes.begin(), page_size, '\x5a');
+  write(bytes);
+  const Recovered found = recovered();
+  EXPECT_EQ(kept_trials_, per_experiment);
+  EXPECT_THAT(found.tables, Each(Field(&Recovered::Table::lost, 0U)));
+  EXPECT_THAT(found.experiments, SizeIs(0));
+  // Others may have been.
+  EXPECT_FALSE(found.lost_nothing());
+  for (const char* name : {"meta", "experiment", "build"})
+    EXPECT_TRUE(table(found, name).more) << name;
+}
+
 TEST_F(RecoverTest, WhereATableIsGoneMoreMayBeLost) {
   const std::string whole = bytes_of(path_);
   for (const char* name : {"build", "event", "machine"}) {

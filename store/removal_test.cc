@@ -74,6 +74,17 @@ TEST_F(Removal, LargeRowsGoInSmallerPieces) {
   // Two trials a piece, an event a piece, the experiment.
   EXPECT_EQ(remove(experiment_), 5 + 10 + 1);
   EXPECT_EQ(count("trial") + count("event WHERE experiment NOT NULL"), 0);
+  const Id profiled = store_->add_experiment(example_experiment()).value();
+  for (std::uint32_t position = 0; position < 10; ++position) {
+    Trial trial = example_trial(profiled, position);
+    if (position % 2 == 0)
+      trial.causal = '"' + std::string(bytes_of_removal, 'z') + '"';
+    else
+      trial.profile.functions.front().name = std::string(bytes_of_removal, 'f');
+    add(trial);
+  }
+  // A trial a piece, the experiment.
+  EXPECT_EQ(remove(profiled), 10 + 1);
 }
 
 TEST_F(Removal, NobodySeesWhatIsBeingRemovedAndItGoesOnAfterAKill) {

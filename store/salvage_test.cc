@@ -172,5 +172,23 @@ TEST_F(RecoverTrialsTest, BehindTheLastOfAStoppedOneItCannotBeTold) {
   EXPECT_EQ(state(2), "failed");
 }
 
+// After a removal a gap between ids says nothing, so it doesn't rule out a loss either.
+TEST_F(RecoverTrialsTest, BehindTheLastOfAStoppedOneItCannotBeToldAfterARemovalEither) {
+  end_by_a_rule({1});
+  {
+    const auto store = open_or_fail(path_);
+    ASSERT_TRUE(store->begin_removal(3, "somebody removed it"));
+    while (store->go_on_with_removal(3).value()) {
+    }
+  }
+  recover_without("experiment = 2 AND position < 3");
+  EXPECT_EQ(table(found_, "trial").lost, 0U);
+  EXPECT_TRUE(table(found_, "trial").more);
+  EXPECT_EQ(state(1), "done");
+  EXPECT_THAT(problem(1),
+              HasSubstr("trials after the experiment's last readable trial may be lost"));
+  EXPECT_EQ(state(2), "failed");
+}
+
 }  // namespace
 }  // namespace stab::store

@@ -39,6 +39,11 @@ inline constexpr std::string_view queue_key = "queue";
 inline constexpr std::string_view queue_is_paused = "paused";
 inline constexpr std::string_view queue_runs = "running";
 
+// Both show that experiments have been removed: in the table meta, the highest id that a removed
+// experiment had, and the kind of the database's own event about the beginning of a removal.
+inline constexpr std::string_view last_removed_key = "last_removed_experiment";
+inline constexpr std::string_view removal_event = "removal";
+
 // Fills columns that version 12 added, and the queue's state, in rows of earlier versions. Recovery calls it for rows
 // that it took out of a file of any version.
 void read_facts_of_sentences(Connection& connection);

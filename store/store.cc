@@ -299,9 +299,7 @@ namespace {
 // The kind of the event that says that an experiment's output has been removed.
 constexpr std::string_view output_forgotten = "retention";
 
-// Keys in the table meta: the highest id of a removed experiment, and the values of keep_ages(),
-// whose keys for experiments end with the id.
-constexpr std::string_view last_removed_key = "last_removed_experiment";
+// Keys in the table meta: the values of keep_ages(), whose keys for experiments end with the id.
 constexpr std::string_view age_clock_key = "age_clock";
 constexpr std::string_view seen_end_keys = "seen_end_of_";
 
@@ -385,7 +383,7 @@ Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
     if (row.values().empty()) refuse(fmt::format("there is no experiment {}", experiment));
     row.set("state", being_removed);
     connection().update("experiment", experiment, row);
-    add_own_event(connection(), "removal", why);
+    add_own_event(connection(), removal_event, why);
   });
   if (written && summaries_) summaries_->forget(experiment);
   return written;
@@ -420,7 +418,8 @@ Outcome<bool> Store::go_on_with_removal(Id experiment) {
     };
     more =
         some("trial",
-             "coalesce(sample_list, '') || coalesce(reading_list, '') || stderr_tail || reason") ||
+             "coalesce(sample_list, '') || coalesce(reading_list, '') || coalesce(causal, '') || "
+             "coalesce(profile, '') || stderr_tail || reason") ||
         some("event", "text") || some("build", "command || output");
     if (!more) remove_rest(experiment);
   });
@@ -448,8 +447,7 @@ void Store::remove_rest(Id experiment) {
     else
       connection().remove("calibration", "WHERE id = ?", {each.id});
   }
-  if (connection().number("SELECT max(id) FROM experiment") == experiment)
-    note_last_removed(connection(), experiment);
+  note_last_removed(connection(), experiment);
   const Id machine =
       connection().number("SELECT machine FROM experiment WHERE id = ?", {experiment});
   connection().remove("experiment", "WHERE id = ?", {experiment});

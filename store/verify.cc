@@ -150,7 +150,7 @@ class Search {
     try {
       while (check.executeStep())
         report(check.getColumn(0).getString(), check.getColumn(1).getInt64(),
-               fmt::format("the row refers to a row of table {} that does not exist",
+               fmt::format("the row refers to a missing row of table {}",
                            check.getColumn(2).getString()));
     } catch (const SQLite::Exception& error) {
       // The damaged rows at which it stops have been reported already.

@@ -72,19 +72,6 @@ std::optional<std::uint64_t> bytes_in(const std::string& folder, const LockWait&
   return bytes;
 }
 
-// First makes all folders writable, because builds can leave folders in which nothing can be
-// removed.
-void remove_tree(const std::string& folder) {
-  std::error_code error;
-  fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
-  for (auto it = fs::recursive_directory_iterator(
-           folder, fs::directory_options::skip_permission_denied, error);
-       !error && it != fs::end(it); it.increment(error))
-    if (it->symlink_status(error).type() == fs::file_type::directory)
-      fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, error);
-  fs::remove_all(folder, error);
-}
-
 bool is_draft(const Entry& entry) {
   return fs::path(entry.path).filename().string().starts_with("draft-");
 }
@@ -132,6 +119,20 @@ std::vector<Entry> entries_in(const std::string& cache, const LockWait& wait) {
 }
 
 }  // namespace
+
+bool remove_tree(const std::string& folder) {
+  std::error_code error;
+  if (fs::is_directory(fs::symlink_status(folder, error))) {
+    fs::permissions(folder, fs::perms::owner_all, fs::perm_options::add, error);
+    for (auto it = fs::recursive_directory_iterator(
+             folder, fs::directory_options::skip_permission_denied, error);
+         !error && it != fs::end(it); it.increment(error))
+      if (it->symlink_status(error).type() == fs::file_type::directory)
+        fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, error);
+  }
+  fs::remove_all(folder, error);
+  return !status_of(folder).has_value();
+}
 
 std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait& wait) {
   const std::string path = lock_of(entry);
@@ -195,8 +196,8 @@ std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockW
   }
   if (removed == 0) return "";
   return fmt::format(
-      "{} of {} builds, copies of sources and other files were removed from the cache, least "
-      "recently used first, which freed {:.1f} MiB",
+      "{} of {} entries were removed from the cache, which freed {:.1f} MiB. Entries are builds, "
+      "copies of sources, and other files; the least recently used are removed first",
       removed, entries.size(), static_cast<double>(freed) / (1 << 20));
 }
 

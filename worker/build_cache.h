@@ -32,6 +32,11 @@ std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait
 // Lets others use the entry, too. Returns false if the entry may have been removed meanwhile.
 bool share(const Fd& lock, const std::string& entry);
 
+// Removes a folder with everything in it. First makes all folders writable, because builds can
+// leave folders in which nothing can be removed. Does not follow links. Returns false if something
+// is left.
+bool remove_tree(const std::string& folder);
+
 // Returns false if the entry is in use or can't be removed.
 bool remove_entry(const std::string& cache, const std::string& entry);
 

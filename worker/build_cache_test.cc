@@ -59,11 +59,11 @@ TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoes) {
   add("old", 1000);
   add("sources-middle", 2000);
   EXPECT_EQ(cut(10 * entry_bytes), "");
-  EXPECT_THAT(cut(2 * entry_bytes + 50'000), HasSubstr("1 of 3 builds"));
+  EXPECT_THAT(cut(2 * entry_bytes + 50'000), HasSubstr("1 of 3 entries"));
   EXPECT_FALSE(is_there("old"));
   EXPECT_FALSE(is_there("old.lock"));
   EXPECT_TRUE(is_there("sources-middle"));
-  EXPECT_THAT(cut(1), HasSubstr("2 of 2 builds"));
+  EXPECT_THAT(cut(1), HasSubstr("2 of 2 entries"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
 }
 
@@ -73,13 +73,13 @@ TEST_F(CacheTest, WhatSomebodyUsesStaysAndCountsAsUsedNow) {
   {
     const auto used = lock_entry(path("older"), Hold::shared, briefly());
     ASSERT_TRUE(used);
-    EXPECT_THAT(cut(1), HasSubstr("1 of 2 builds"));
+    EXPECT_THAT(cut(1), HasSubstr("1 of 2 entries"));
     EXPECT_TRUE(is_there("older/out"));
     EXPECT_FALSE(lock_entry(path("older"), Hold::alone, briefly()));
     EXPECT_TRUE(lock_entry(path("older"), Hold::shared, briefly()));
   }
   add("young", 4000);
-  EXPECT_THAT(cut(entry_bytes + 50'000), HasSubstr("1 of 2 builds"));
+  EXPECT_THAT(cut(entry_bytes + 50'000), HasSubstr("1 of 2 entries"));
   EXPECT_TRUE(is_there("older"));
 }
 
@@ -111,8 +111,25 @@ TEST_F(CacheTest, FoldersInWhichNothingCanBeRemovedGoToo) {
   add("entry", 1000);
   folder_.write("cache/entry/tree/locked/file", "x");
   fs::permissions(path("entry/tree/locked"), fs::perms::owner_read | fs::perms::owner_exec);
-  EXPECT_THAT(cut(1), HasSubstr("1 of 1 builds"));
+  EXPECT_THAT(cut(1), HasSubstr("1 of 1 entries"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
+}
+
+TEST_F(CacheTest, ATreeIsRemovedWithItsLockedFoldersAndNoLinkIsFollowed) {
+  folder_.write("outside/file", "precious");
+  fs::permissions(folder_ / "outside", fs::perms::owner_read | fs::perms::owner_exec);
+  folder_.write("tree/locked/file", "x");
+  fs::create_symlink(folder_ / "outside", folder_ / "tree/link");
+  fs::permissions(folder_ / "tree/locked", fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_TRUE(remove_tree(folder_ / "tree"));
+  EXPECT_FALSE(fs::exists(folder_ / "tree"));
+  EXPECT_TRUE(remove_tree(folder_ / "tree")) << "nothing is there";
+  fs::create_symlink(folder_ / "outside", folder_ / "link");
+  EXPECT_TRUE(remove_tree(folder_ / "link"));
+  EXPECT_EQ(folder_.read("outside/file"), "precious");
+  EXPECT_EQ(fs::status(folder_ / "outside").permissions(),
+            fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder_ / "outside", fs::perms::owner_all);
 }
 
 TEST_F(CacheTest, WhatAKilledWorkerLeftGoesAfterADay) {
@@ -141,7 +158,7 @@ TEST_F(CacheTest, FilesAndDottedFoldersCountAndGoToo) {
   EXPECT_EQ(cut(4 * entry_bytes), "");
   EXPECT_TRUE(is_there(".hidden"));
   EXPECT_EQ(fs::file_size(path("entry.lock")), 0U);
-  EXPECT_THAT(cut(entry_bytes * 5 / 2), HasSubstr("1 of 3 builds"));
+  EXPECT_THAT(cut(entry_bytes * 5 / 2), HasSubstr("1 of 3 entries"));
   EXPECT_FALSE(is_there(".hidden"));
   EXPECT_TRUE(is_there("file.tar"));
   EXPECT_FALSE(cut(entry_bytes * 3 / 2).empty());

@@ -101,7 +101,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view cache_format = "stabd build 1";
+constexpr std::string_view cache_format = "stabd build 2";
 constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds most_tidying{60};
 constexpr unsigned most_attempts = 5;  // at an entry that others keep removing
@@ -143,7 +143,7 @@ std::string note_on(const Sources& sources) {
 std::vector<counters::Reading> readings_of(const std::string& out,
                                            std::optional<std::int64_t> cpu_ns) {
   constexpr const char* unknown =
-      "the version of stabd that made this cached build did not store the build's CPU time";
+      "this cached build is from a version of stabd that did not store the CPU time of builds";
   std::vector<counters::Reading> readings;
   const std::string time(plan::compile_time);
   readings.push_back(cpu_ns ? counters::counted(time, "ns", *cpu_ns)
@@ -473,8 +473,8 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
     in_use_.erase(folder.path);  // it has changed since we used it
     auto lock = lock_entry(folder.path, Hold::alone, wait_of(request));
     if (!lock)
-      return failed({}, fmt::format("cannot lock {}.lock: another experiment that makes or uses "
-                                    "this build holds the lock",
+      return failed({}, fmt::format("cannot lock {}.lock: another experiment holds the lock, "
+                                    "because it makes or uses this build",
                                     folder.path));
     auto reply = folder.cached(request.keep_tree, reading_of(folder.key, request, stop_fd_));
     if (!reply) reply = build_in(folder, request, *sources);
@@ -490,8 +490,11 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
                                        const protocol::BuildRequest& request,
                                        const Sources& sources) {
   protocol::BuildReply reply = folder.reply();
+  if (!remove_tree(folder.path))
+    return failed(reply,
+                  fmt::format("cannot remove the files of an earlier build: remove the folder {}",
+                              folder.path));
   std::error_code error;
-  fs::remove_all(folder.path, error);
   fs::create_directories(folder.path, error);
   if (error)
     return failed(reply, fmt::format("cannot create {}: {}", folder.path, error.message()));
@@ -529,7 +532,7 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   if (!*binary && request.command.contains("${OUT}"))
     return failed(
         reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
-  if (!request.keep_tree) fs::remove_all(folder.tree(), error);
+  if (!request.keep_tree) remove_tree(folder.tree());
 
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");

@@ -40,16 +40,24 @@ Result<void> count(const fs::path& file, Copied& counted) {
                   max_source_files, max_source_bytes >> 20));
 }
 
+// Programs such as make compare the times of files, so a copy is as old as its original.
+void copy_time(const fs::path& from, const fs::path& to, std::error_code& error) {
+  const fs::file_time_type time = fs::last_write_time(from, error);
+  if (!error) fs::last_write_time(to, time, error);
+}
+
 Result<void> copy_entry(const fs::path& from, const fs::path& to) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(from, error);
   fs::create_directories(to.parent_path(), error);
   if (fs::is_symlink(status) && !fs::is_symlink(fs::symlink_status(to, error)))
     fs::copy_symlink(from, to, error);
-  else if (fs::is_regular_file(status))
-    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
   else if (fs::is_directory(status))
     fs::create_directories(to, error);
+  else if (fs::is_regular_file(status)) {
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+    if (!error) copy_time(from, to, error);
+  }
   if (error) return fail(fmt::format("cannot copy {}: {}", from.string(), error.message()));
   return {};
 }
@@ -119,7 +127,7 @@ Result<void> copy_named(const fs::path& directory, const std::string& name, cons
   if (relative.is_absolute() || relative.begin()->string() == "..")
     return fail(
         fmt::format("the source {} lies outside the plan's directory: move the plan to a parent "
-                    "directory, or the source into the plan's directory",
+                    "directory, or move the source into the plan's directory",
                     name));
   std::error_code error;
   const fs::path from = directory / relative;
@@ -157,7 +165,7 @@ Result<std::string> digest_of(const fs::path& tree) {
 Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
   const auto digest = digest_of(draft);
   if (!digest) return std::unexpected(digest.error());
-  const fs::path path = cache / ("sources-" + *digest);
+  const fs::path path = cache / ("sources-2-" + *digest);  // early versions kept no file times
   std::error_code error;
   // There may already be an equal copy. If somebody has changed it since, it is replaced.
   if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest &&
@@ -209,10 +217,20 @@ Result<Sources> take_sources(const std::string& directory, const std::vector<std
 }
 
 Result<void> copy_tree(const std::string& from, const std::string& to) {
+  if (!remove_tree(to)) return fail(fmt::format("cannot remove {}: remove it", to));
   std::error_code error;
-  fs::remove_all(to, error);
+  const auto may_not = [&] {
+    return fail(fmt::format("cannot copy {} to {}: {}", from, to, error.message()));
+  };
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
-  if (error) return fail(fmt::format("cannot copy {} to {}: {}", from, to, error.message()));
+  if (error) return may_not();
+  for (auto it = fs::recursive_directory_iterator(from, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    if (!fs::is_regular_file(it->symlink_status(error))) continue;
+    copy_time(it->path(), fs::path(to) / it->path().lexically_relative(from), error);
+    if (error) return may_not();
+  }
+  if (error) return may_not();
   return {};
 }
 

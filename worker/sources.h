@@ -23,12 +23,14 @@ struct Sources {
 
 // Copies `names` (files or folders, relative to `directory`; empty: the whole directory) into the
 // cache. A folder's copy leaves out .git, plans directly in the folder, folders of runs, and files
-// that stabctl wrote. Fails if a name does not exist or leaves the directory, or if the sources
-// exceed the limits above, which no plan needs.
+// that stabctl wrote. Files keep their modification times, which are not part of the digest. Fails
+// if a name does not exist or leaves the directory, or if the sources exceed the limits above, which
+// no plan needs.
 Result<Sources> take_sources(const std::string& directory, const std::vector<std::string>& names,
                              const std::string& cache);
 
-// Makes a copy to build in. Symbolic links stay links.
+// Makes a copy to build in, and first removes what is there. Symbolic links stay links, and files
+// keep their modification times.
 Result<void> copy_tree(const std::string& from, const std::string& to);
 
 struct RevisionOf {

@@ -179,6 +179,24 @@ TEST_F(SourcesTest, ATimeOfChangeDoesNotCount) {
   EXPECT_EQ(digest(), before);
 }
 
+// Otherwise make would not see that a product is older than its source.
+TEST_F(SourcesTest, CopiesAreAsOldAsTheirOriginals) {
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(folder_ / "plan/lib/part.c", now - std::chrono::hours(48));
+  fs::last_write_time(folder_ / "plan/main.c", now - std::chrono::hours(24));
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>(), std::vector<std::string>{"lib", "main.c"}}) {
+    const auto taken = take(names);
+    ASSERT_TRUE(taken) << taken.error().message;
+    ASSERT_TRUE(copy_tree(taken->path, folder_ / "tree"));
+    for (const char* file : {"/lib/part.c", "/main.c"}) {
+      const auto time = fs::last_write_time((folder_ / "plan") + file);
+      EXPECT_TRUE(fs::last_write_time(taken->path + file) == time) << file;
+      EXPECT_TRUE(fs::last_write_time((folder_ / "tree") + file) == time) << file;
+    }
+  }
+}
+
 TEST_F(SourcesTest, OnlyTheNamedSourcesAreTaken) {
   const auto taken = take({"lib", "./main.c"});
   ASSERT_TRUE(taken) << taken.error().message;

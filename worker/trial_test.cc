@@ -8,11 +8,13 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/time.h"
 #include "worker/trial_testing.h"
+#include "worker/wrappers.h"
 
 namespace stab::worker {
 namespace {
@@ -188,6 +190,20 @@ TEST_F(TrialTest, ATrialWithoutTheLayoutThatItNeedsDoesNotCount) {
   EXPECT_GT(plain.wall_ns, 0);
   trial.check.exit = 1;
   EXPECT_EQ(run_trial(trial, {}).status, TrialStatus::wrong_exit);
+}
+
+TEST_F(TrialTest, AProgramThatItsOwnPathFindsGetsTheRandomHeap) {
+  if (heap_library().empty()) GTEST_SKIP() << "libstabheap.so is not there";
+  std::filesystem::create_directory(folder_ / "bin");
+  std::filesystem::copy_file("/bin/true", folder_ / "bin/the-trials-own");
+  protocol::RunRequest trial = request("");
+  trial.argv = {"the-trials-own"};
+  trial.options = {{"heap", "1"}};
+  EXPECT_EQ(heap_library_for(trial), "");
+  trial.env = {{"PATH", "/bin:" + (folder_ / "bin")}};
+  EXPECT_EQ(heap_library_for(trial), heap_library());
+  trial.options.clear();
+  EXPECT_EQ(heap_library_for(trial), "");
 }
 
 TEST_F(TrialTest, TheProgramRunsInItsDirectoryWithItsInput) {

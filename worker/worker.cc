@@ -114,10 +114,10 @@ class Worker {
           "leaves there stays");
     if (!machine::is_in_group())
       reply.notes.push_back(
-          "trials have no cgroup, so the number of threads is not limited, and memory_limit counts "
-          "files in memory only if a process maps them");
+          "trials have no cgroup, so the number of threads is not limited, and memory_limit "
+          "does not count a file in memory if no process maps this file");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
-    if (auto bound = topology->bind(choice->others); !bound)
+    if (auto bound = topology->bind_to_online(choice->others); !bound)
       reply.notes.push_back(bound.error().message);
     // Trials inherit the memory policy. With a single node there is no choice, and a policy has a
     // small cost.
@@ -216,7 +216,7 @@ class Worker {
     return {.containment = containment_,
             .stop_fd = daemon_fd,
             .bind = [this] { return topology_->bind(choice_.trial).has_value(); },
-            .bind_others = [this] { return topology_->bind(choice_.others).has_value(); },
+            .bind_others = [this] { return topology_->bind_to_online(choice_.others).has_value(); },
             // Other activity does not change the simulator's counts.
             .observer = observer_ && simulator_.empty() ? &*observer_ : nullptr,
             .counting = counting_of(set),
@@ -232,12 +232,12 @@ class Worker {
   [[nodiscard]] bool has_lost_its_cpus() const {
     if (!had_its_cpus_) return false;  // binding never worked here
     auto bound = topology_->bind(choice_.trial);
-    if (bound) bound = topology_->bind(choice_.others);
+    if (bound) bound = topology_->bind_to_online(choice_.others);
     if (!bound) fmt::print(stderr, "stabd: a worker ends: {}\n", bound.error().message);
     return !bound;
   }
 
-  bool bind_all() { return topology_->bind(topology_->allowed()).has_value(); }
+  bool bind_all() { return topology_->bind_to_online(topology_->allowed()).has_value(); }
 
   machine::Containment containment_;
   Builder builder_;

@@ -73,16 +73,14 @@ namespace fs = std::filesystem;
 constexpr std::string_view elf{"\177ELF"};
 constexpr std::size_t max_program_bytes = std::size_t{1} << 30;
 
-// Finds the program as the trial's exec does: a path, or a name in the usual folders.
-std::string find_program(const protocol::RunRequest& request) {
-  const std::string& name = request.argv.front();
-  if (name.starts_with('/')) return name;
-  if (name.contains('/')) return request.directory + "/" + name;
-  for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"}) {
-    std::error_code error;
-    if (fs::path path = fs::path(folder) / name; fs::exists(path, error)) return path;
-  }
-  return "";
+// Finds the program that the trial executes; "" if it does not exist.
+std::string program_of(const protocol::RunRequest& request) {
+  // A worker has only one user, and looking the account up takes time between two trials.
+  static const std::string usual = machine::base_variables(geteuid()).at("PATH");
+  const auto own = request.env.find("PATH");
+  const std::string& path = own == request.env.end() ? usual : own->second;
+  const std::vector<std::string> environment{"PATH=" + path};
+  return machine::find_program(request.argv.front(), environment, request.directory).value_or("");
 }
 
 bool is_shell(const std::string& program) {
@@ -124,14 +122,14 @@ std::string heap_library() {
 
 std::string heap_library_for(const protocol::RunRequest& request) {
   if (!plan::wants_heap(request.options) || request.argv.empty()) return "";
-  const std::string program = find_program(request);
+  const std::string program = program_of(request);
   if (program.empty() || is_shell(program) || !is_plain_elf(program)) return "";
   return heap_library();
 }
 
 std::string new_library_for(const protocol::RunRequest& request) {
   if (!plan::wants_heap(request.options) || request.argv.empty()) return "";
-  const std::string program = find_program(request);
+  const std::string program = program_of(request);
   if (program.empty() || is_shell(program)) return "";
   const auto preload = request.env.find("LD_PRELOAD");
   const bool is_preloaded =
@@ -160,7 +158,7 @@ std::vector<counters::Reading> Simulation::readings(const machine::Ended& ended)
     for (counters::Reading& each : readings)
       each = counters::absent(
           each.name, each.unit,
-          "some processes outlived the program that started them and were not counted");
+          "some processes were not counted, because they outlived the program that started them");
   return readings;
 }
 
@@ -214,17 +212,25 @@ std::string in_words_of_plans(std::string text) {
   return text;
 }
 
-std::string why_useless(const causal::Seen& seen, bool is_end_to_end) {
+std::string why_useless(const causal::Seen& seen, bool is_end_to_end, bool has_faster_arrivals) {
   if (!seen.has_begun)
     return "libstabcausal.so did not start in the program: the program may have removed LD_PRELOAD "
            "from its environment";
   if (seen.visits == 0 && !is_end_to_end)
     return "no progress point was visited: add STAB_PROGRESS(\"name\") from stabilizer.h where a "
            "piece of work is finished, or use 'causal.progress' or 'causal.end_to_end'";
+  if (seen.experiments == 0 && seen.timeless != 0)
+    return fmt::format(
+        "pauses took all the time of the trial's {} performance experiment{}. {}", seen.timeless,
+        seen.timeless == 1 ? "" : "s",
+        has_faster_arrivals ? "Use a smaller 'causal.arrival_speedup', or smaller levels of "
+                              "'factor.arrival_speedup'"
+        : is_end_to_end     ? "Set a smaller 'causal.speedup'"
+                            : "Give the program more work, or try another 'causal.line'");
   if (seen.experiments == 0)
     return fmt::format(
-        "no performance experiment ended during the run of {} ms, in which {} samples were taken: "
-        "give the program more work, or shorten 'causal.experiment'",
+        "no performance experiment ended: the run lasted {} ms and had {} samples. Give the "
+        "program more work, or shorten 'causal.experiment'",
         seen.duration_ns / 1'000'000, seen.samples);
   return "";
 }
@@ -236,7 +242,8 @@ CausalRun::CausalRun(const protocol::CausalRequest& request, std::string library
     : library_(std::move(library)),
       map_(std::move(map)),
       session_(std::move(session)),
-      is_end_to_end_(request.end_to_end) {}
+      is_end_to_end_(request.end_to_end),
+      has_faster_arrivals_(request.arrival_speedup.count() != 0) {}
 
 Result<std::optional<CausalRun>> CausalRun::prepare(
     const std::optional<protocol::CausalRequest>& wanted, causal::Programs* programs,
@@ -265,9 +272,11 @@ void CausalRun::wrap(machine::Launch& launch) const {
 
 std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& reply) const {
   stats::causal::Profile profile;
-  const causal::Seen seen = add_run(session_.layout(), map_->lines, is_end_to_end_,
-                                    session_.bytes(), ns(ended.wall), profile);
-  if (std::string why = why_useless(seen, is_end_to_end_); !why.empty()) return why;
+  const causal::Seen seen = add_run(
+      session_.layout(), map_->lines, is_end_to_end_, session_.bytes(),
+      {.passed_ns = ns(ended.wall), .by_itself = ended.how == machine::End::exited}, profile);
+  if (std::string why = why_useless(seen, is_end_to_end_, has_faster_arrivals_); !why.empty())
+    return why;
   std::string text = stats::causal::run_text(profile);
   if (text.size() > store::most_causal_bytes)
     return fmt::format(

@@ -99,6 +99,7 @@ class CausalRun {
   std::shared_ptr<const causal::LineMap> map_;
   causal::SessionFile session_;
   bool is_end_to_end_ = false;
+  bool has_faster_arrivals_ = false;
 };
 
 }  // namespace stab::worker

@@ -46,7 +46,7 @@ cp "$1/doc/evaluation.md" "$work/page"
 diff "$1/doc/evaluation.md" "$work/page" || { echo "bench/evaluation/show --page doc/evaluation.md would change the page"; exit 1; }
 # README.md has the answer of part 4, rounded in the same way.
 read -r change low high < <(sed -n '/<!-- show levels -->/,/<!-- end -->/s/^| \*\*programs like these\*\* |.*| -\([0-9.]*\) (-\([0-9.]*\) to -\([0-9.]*\)) |$/\1 \2 \3/p' "$1/doc/evaluation.md")
-tr '\n' ' ' <"$1/README.md" | grep -qF "saves **$change %** of CPU time over \`-O2\` ($high to $low for programs like these)" || fail "README.md lacks $change, $high and $low"
+tr '\n' ' ' <"$1/README.md" | grep -qF "saves **$change %** of CPU time over \`-O2\` (interval for programs like these: $high to $low)" || fail "README.md lacks $change, $high and $low"
 read -r change low high < <(sed -n '/<!-- show levels_lto -->/,/<!-- end -->/s/^| \*\*programs like these\*\* | -\([0-9.]*\) (-\([0-9.]*\) to +\([0-9.]*\)) |$/\1 \2 \3/p' "$1/doc/evaluation.md")
 tr '\n' ' ' <"$1/README.md" | grep -qF "With link-time optimization, \`-O3\` saves $change % (-$high to $low)" ||
   fail "README.md lacks $change, $high and $low of link-time optimization"

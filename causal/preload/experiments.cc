@@ -204,12 +204,17 @@ bool is_without_experiments() {
   return head().is_without_pauses != 0 || shared_file.line_count == 0;
 }
 
-// Whether half of the remaining room for experiments has been used again, so that the experiments
-// of a program that runs for hours have to be longer. `halves` counts how often that was so.
+// Whether half of the remaining room for experiments or their visits has been used again, so that
+// the experiments of a program that runs for hours have to be longer. `halves` counts how often
+// that was so.
 bool is_half_of_room_gone(uint32_t& halves) {
   if (halves == 31) return false;
-  const uint64_t capacity = shared_file.experiment_capacity;
-  if (head().experiments < capacity - (capacity >> (halves + 1))) return false;
+  const auto is_gone = [&](uint64_t used, uint64_t capacity) {
+    return used >= capacity - (capacity >> (halves + 1));
+  };
+  if (!is_gone(head().experiments, shared_file.experiment_capacity) &&
+      !is_gone(head().visits, shared_file.visit_capacity))
+    return false;
   ++halves;
   return true;
 }

@@ -151,10 +151,8 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   }
   if (found) return *found;
   if (!nearest)
-    return fail(
-        fmt::format("the scope contains no code of the file that '{}' names; see --scope "
-                    "and --binary",
-                    one_line(name, 200)));
+    return fail(fmt::format("the file in '{}' has no code in the scope; see --scope and --binary",
+                            one_line(name, 200)));
   return fail(fmt::format("there is no code for {}; the nearest line with code is {}",
                           one_line(name, 200), map.lines[*nearest]));
 }

@@ -151,7 +151,7 @@ class Reader {
     for (std::size_t i = 0; i < profile.lines.size(); ++i) known_.emplace(profile.lines[i], i);
   }
 
-  Seen read(bool is_end_to_end, std::uint64_t passed_ns) {
+  Seen read(bool is_end_to_end, const RunEnd& ended) {
     seen_.has_begun = head_.started_ns != 0;
     seen_.samples = head_.samples;
     seen_.samples_outside = std::min(head_.samples_outside, head_.samples);
@@ -159,8 +159,9 @@ class Reader {
     seen_.lost = head_.lost_experiments;
     seen_.unwound_short = head_.unwound_short;
     seen_.sampled_by = head_.sampled_by;
-    const bool has_end = head_.ended_ns > head_.started_ns && seen_.has_begun;
-    seen_.duration_ns = std::min(has_end ? head_.ended_ns - head_.started_ns : passed_ns, most_ns);
+    const bool has_end = ended.by_itself && head_.ended_ns > head_.started_ns && seen_.has_begun;
+    seen_.duration_ns =
+        std::min(has_end ? head_.ended_ns - head_.started_ns : ended.passed_ns, most_ns);
     run_.started_ns = std::min(head_.started_ns, most_ns);
     run_.effective_ns = seen_.duration_ns > head_.owed_ns ? seen_.duration_ns - head_.owed_ns : 0;
     read_counters();
@@ -205,6 +206,7 @@ class Reader {
       if (counter.kind == 0 || counter.kind > sampled) continue;
       ++seen_.points;
       seen_.visits += std::min(counter.count, most_ns);
+      seen_.has_arrived = seen_.has_arrived || (counter.kind == arrival && counter.count != 0);
     }
   }
 
@@ -329,8 +331,8 @@ class Reader {
 }  // namespace
 
 Seen add_run(const Layout& layout, const std::vector<std::string>& lines, bool is_end_to_end,
-             std::span<const std::byte> bytes, std::uint64_t passed_ns, Profile& profile) {
-  return Reader(layout, lines, bytes, profile).read(is_end_to_end, passed_ns);
+             std::span<const std::byte> bytes, const RunEnd& ended, Profile& profile) {
+  return Reader(layout, lines, bytes, profile).read(is_end_to_end, ended);
 }
 
 }  // namespace stab::causal

@@ -91,13 +91,20 @@ struct Seen {
   std::uint32_t timeless = 0;        // experiments left out because pauses took all of their time
   std::uint32_t sampled_by = 0;      // a Sampler
   std::vector<Arrivals> arrivals{};  // one for each thread or place that has arrivals
+  bool has_arrived = false;          // an arrival point was visited, if only once in a thread
+};
+
+// How a run ended. The file does not say how long a program ran that a signal ended: the last end
+// in it is the end of another of the program's processes, or none.
+struct RunEnd {
+  std::uint64_t passed_ns = 0;  // how long the program ran
+  bool by_itself = true;
 };
 
 // Adds the run to the profile, whatever the bytes are. There must be `layout.size` of them,
-// aligned to 8. Processes that the program left behind may still write to them. `passed_ns` is how
-// long the program ran; it is used if the program did not end by itself.
+// aligned to 8. Processes that the program left behind may still write to them.
 Seen add_run(const Layout& layout, const std::vector<std::string>& lines, bool is_end_to_end,
-             std::span<const std::byte> bytes, std::uint64_t passed_ns,
+             std::span<const std::byte> bytes, const RunEnd& ended,
              stats::causal::Profile& profile);
 
 }  // namespace stab::causal

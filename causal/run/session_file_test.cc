@@ -74,9 +74,10 @@ class SessionTest : public ::testing::Test {
     made.count = count;
     std::strncpy(made.name, name, counter_name_bytes - 1);
   }
-  Seen read(bool is_end_to_end = false) {
+  Seen read(bool is_end_to_end = false, bool by_itself = true) {
     profile_ = {};
-    return add_run(layout_, map_.lines, is_end_to_end, bytes_, 77'000'000, profile_);
+    return add_run(layout_, map_.lines, is_end_to_end, bytes_,
+                   {.passed_ns = 77'000'000, .by_itself = by_itself}, profile_);
   }
 
   LineMap map_;
@@ -133,6 +134,17 @@ TEST_F(SessionTest, ArrivalsAreThoseOfThreadsThatHaveSome) {
   EXPECT_EQ(seen.arrivals[1].ns, 7'000U);
 }
 
+TEST_F(SessionTest, AnArrivalPointMayBeVisitedOnceInEachThread) {
+  EXPECT_FALSE(read().has_arrived);
+  at<Head>(0).counter_count = 4;
+  counter(3, arrival, "request", 0);
+  EXPECT_FALSE(read().has_arrived);
+  counter(3, arrival, "request", 5);
+  const Seen seen = read();
+  EXPECT_TRUE(seen.has_arrived);
+  EXPECT_TRUE(seen.arrivals.empty()) << "no thread has a gap";
+}
+
 TEST_F(SessionTest, ARunIsOneVisitFromEndToEnd) {
   read(true);
   const auto& visits = profile_.runs[0].experiments[0].visits;
@@ -141,6 +153,10 @@ TEST_F(SessionTest, ARunIsOneVisitFromEndToEnd) {
 }
 
 TEST_F(SessionTest, AKilledProgramsTimeIsWhatPassed) {
+  EXPECT_EQ(read().duration_ns, 10'000'000U);
+  // Another of its processes has ended by itself.
+  EXPECT_EQ(read(false, false).duration_ns, 77'000'000U);
+  EXPECT_EQ(profile_.runs[0].effective_ns, 75'000'000U);
   at<Head>(0).ended_ns = 0;
   EXPECT_EQ(read().duration_ns, 77'000'000U);
 }
@@ -207,7 +223,8 @@ TEST(SessionFileTest, WhatIsReadInPlaceTakesNoMoreMemoryThanWasWritten) {
   ASSERT_TRUE(session) << session.error().message;
   stats::causal::Profile profile;
   EXPECT_FALSE(
-      add_run(session->layout(), map.lines, false, session->bytes(), 1000, profile).has_begun);
+      add_run(session->layout(), map.lines, false, session->bytes(), {.passed_ns = 1000}, profile)
+          .has_begun);
   struct stat status{};
   ASSERT_EQ(stat(session->path().c_str(), &status), 0);
   EXPECT_EQ(static_cast<std::uint64_t>(status.st_size), session->layout().size);

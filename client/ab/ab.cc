@@ -527,11 +527,11 @@ bool are_built_by_szc(const report::Layouts& layouts) {
 
 std::string built_by(const report::Layouts& layouts) {
   if (are_built_by_szc(layouts))
-    return "szc and szc++, which compile with clang; other compilers may produce other code";
+    return "szc and szc++ use clang; other compilers may produce other code";
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
              ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"
-             : "szc, but only for some of the versions: do all builds use $CC and $CXX, which "
+             : "szc built only some of the versions: does each build use $CC and $CXX, which "
                "stabctl sets?";
 }
 
@@ -557,7 +557,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   if (comparison.kind == Kind::folders)
     screen.trust.insert(
         are_built_by_szc(document.layouts) ? screen.trust.end() : screen.trust.begin() + 2,
-        {"Built by", built_by(document.layouts)});
+        {"Compiler", built_by(document.layouts)});
   // Versions that do different work are not worth comparing, so this comes first.
   if (conclusion.same_output == false)
     screen.trust.insert(
@@ -570,7 +570,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
       said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
   if (!said.empty()) screen.trust.push_back({"Versions", said});
   if (!answered.analysed.document.causes.empty())
-    screen.next = fmt::format("stabctl logs {} --folder {} shows what failed trials printed",
+    screen.next = fmt::format("stabctl logs {} --folder {} shows the output of failed trials",
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next = fmt::format("for all details: stabctl report --full {} --folder {}", ran.id,
@@ -614,7 +614,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("a round of runs takes {}, so there is time for at most {} rounds in about {}",
+  tell(fmt::format("a round of runs takes {}, so at most {} rounds fit into the budget of {}",
                    format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = call,
               .own_files = own.since(),
@@ -636,7 +636,7 @@ Result<void> check_folder(const std::string& folder, bool is_continued) {
   if (folder.empty()) return {};
   if (is_in_use(folder))
     return wrong_call(fmt::format(
-        "another command uses the folder {}: wait for its end, or choose another --folder",
+        "another command uses the folder {}: wait until it ends, or choose another --folder",
         shell_quote(folder)));
   std::error_code error;
   if (is_continued || !fs::exists(folder + "/stabd.db", error)) return {};
@@ -670,7 +670,7 @@ std::optional<Interrupted> to_go_on_with(const AbOptions& options, const Call& c
                   format_duration(time_left(*found)), options.budget));
   if (!found->begun.own_files.empty())
     tell(
-        fmt::format("the following files do not count as a change, because the measured command "
+        fmt::format("changes to the following files are ignored, because the measured command "
                     "writes them: {}",
                     one_line(fmt::format("{}", fmt::join(found->begun.own_files, ", ")), 300)));
   return found;

@@ -189,7 +189,7 @@ class Judge {
             subject.time
                 ? fmt::format("cannot tell whether {} is faster or slower than {}{}: {}{}", version,
                               baseline, subject.of, numbers, why_unsure(document_, effect))
-                : fmt::format("cannot tell whether {} has {} or more {} than {}: {}{}", version,
+                : fmt::format("cannot tell whether {} has more or {} {} than {}: {}{}", version,
                               report::less_of(subject.noun), subject.noun, baseline, numbers,
                               why_unsure(document_, effect))};
   }
@@ -197,7 +197,7 @@ class Judge {
   // The sentence for a verdict that the numbers alone would give, but the control does not allow.
   [[nodiscard]] std::string held_back(const stats::Effect& effect, bool same) const {
     const std::string control = effect.reach && effect.reach->share
-                                    ? fmt::format("{} may differ from itself by {}",
+                                    ? fmt::format("two measurements of {} may differ by {}",
                                                   effect.baseline, both_sides(*effect.reach->share))
                                     : effect.baseline + " has no control";
     const Subject subject = subject_of(document_);
@@ -209,7 +209,7 @@ class Judge {
                                           subject.noun, effect.baseline, margin_of(document_))
         : subject.time ? fmt::format("{} is faster or slower than {}{}", effect.level,
                                      effect.baseline, subject.of)
-                       : fmt::format("{} has {} or more {} than {}", effect.level,
+                       : fmt::format("{} has more or {} {} than {}", effect.level,
                                      report::less_of(subject.noun), subject.noun, effect.baseline);
     return fmt::format("cannot tell whether {}: {}, but {}{}", question, numbers, control,
                        what_it_takes(document_, effect));

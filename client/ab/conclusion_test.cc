@@ -231,12 +231,13 @@ TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
   EXPECT_EQ(change.lines[0].verdict, "unsure");
   EXPECT_TRUE(change.findings.unsure);
   EXPECT_FALSE(change.findings.regressed);
-  EXPECT_THAT(change.sentences().front(),
-              AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
-                    HasSubstr(", but old may differ from itself by -9.9 % or +11 %; about ")));
+  EXPECT_THAT(
+      change.sentences().front(),
+      AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
+            HasSubstr(", but two measurements of old may differ by -9.9 % or +11 %; about ")));
   EXPECT_THAT(said(Verdict::same, 1.0).sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is as fast as old, within 1 %"),
-                    HasSubstr(", but old may differ from itself by -9.9 % or +11 %")));
+                    HasSubstr(", but two measurements of old may differ by -9.9 % or +11 %")));
 }
 
 TEST(Conclusion, AHeldBackVerdictNamesWhatWasCompared) {
@@ -245,7 +246,7 @@ TEST(Conclusion, AHeldBackVerdictNamesWhatWasCompared) {
   document.analysis.spec.response = "max_rss";
   document.analysis.spec.unit = stats::Unit::number;
   EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
-              HasSubstr("cannot tell whether new has less or more peak memory than old: +5 %"));
+              HasSubstr("cannot tell whether new has more or less peak memory than old: +5 %"));
   document.analysis.effects[0].held_back = Verdict::same;
   EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
               HasSubstr("cannot tell whether new has as much peak memory as old, within 1 %"));

@@ -223,8 +223,8 @@ std::string why_not(const Version& version, const protocol::RunReply& reply, boo
   if (!reply.layout.note.empty())
     return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
   return fmt::format(
-      "{} does not load libstabheap.so. Scripts, shell builtins, statically linked programs, and "
-      "programs with more rights than their caller do not load it",
+      "{} does not load libstabheap.so: it may be a script, a shell builtin, a statically linked "
+      "program, or a program with more rights than its caller",
       version.name);
 }
 
@@ -370,11 +370,11 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
     comparison.heap_changes = what_costs_more(comparison.versions[0].name, pairs[0],
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
-    round = fail(fmt::format(
-        "random heap positions would change what is measured: {}; random positions cost {}; use "
-        "--heap to have them anyway",
-        comparison.heap_changes,
-        comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
+    round =
+        fail(fmt::format("random heap positions would change what is measured: {}. They cost {}. "
+                         "To use them anyway, add --heap",
+                         comparison.heap_changes,
+                         comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
   if (round) return round;
   comparison.heap = false;
   comparison.heap_library.clear();
@@ -451,7 +451,8 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
   if (!first) return first;
   if (first->round > budget / 4) {
     if (comparison.wanted_heap != Heap::never)
-      comparison.why_no_heap = "the budget is too short to measure the cost of random positions";
+      comparison.why_no_heap =
+          "the budget is too short to measure the cost of random heap positions";
     return first;
   }
   if (comparison.wanted_heap == Heap::never) {

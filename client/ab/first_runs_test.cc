@@ -54,9 +54,9 @@ TEST(LayerCheck, WhatCostsOneVersionMoreThanTheOtherWouldBeInTheVerdict) {
   const Pairs cheap = pairs_of(100 * ms, 1.01, 8, usual);
   const Pairs dear = pairs_of(100 * ms, 1.06, 8, usual);
   EXPECT_EQ(what_costs_more("a", cheap, "b", cheap), "");
-  EXPECT_THAT(
-      what_costs_more("a", cheap, "b", dear),
-      ContainsRegex("libstabheap.so adds [0-9.]+ percentage points more CPU time to b than to a"));
+  EXPECT_THAT(what_costs_more("a", cheap, "b", dear),
+              ContainsRegex("libstabheap.so adds [0-9.]+ percentage points more CPU time to b "
+                            "than to a"));
   EXPECT_THAT(what_costs_more("a", dear, "b", cheap),
               HasSubstr("percentage points less CPU time to b than to a"));
   EXPECT_EQ(what_costs_more("a", pairs_of(100 * ms, 1.01, 2), "b", pairs_of(100 * ms, 1.06, 2)),

@@ -286,11 +286,11 @@ Result<void> check_response(const std::string& name, bool on_nodes) {
       why = opened.error();
     }
   }
-  return fail(
-      fmt::format("--response {}: give one of {} and {}, or an event that can be counted here "
-                  "('stabctl counters' lists them): {}",
-                  one_line(name, 60), fmt::join(plan::words::responses, ", "), plan::code_size,
-                  one_line(why, 300)));
+  return fail(fmt::format(
+      "--response {}: {}. Give one of {}, {}, or an event that can be counted here ('stabctl "
+      "counters' lists these events)",
+      one_line(name, 60), one_line(why, 300), fmt::join(plan::words::responses, ", "),
+      plan::code_size));
 }
 
 Kind kind_of(const AbOptions& options) {
@@ -441,15 +441,14 @@ Result<void> check_options(const AbOptions& options) {
         "--build builds revisions, and --program measures existing programs: use only one of them");
   if (builds == options.run.empty())
     return fail(
-        "revisions need both --build, the command that builds each revision, and --run, the "
-        "command to measure; 'stabctl ab --help' has an example");
+        "revisions need both a build command (--build) and a command to measure (--run); 'stabctl "
+        "ab --help' has an example");
   if (!builds && !options.same.empty()) return wrong_call("--share needs --build");
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
     return wrong_call(
-        "with --build, --prepare and --cleanup cannot be used together with --beside: they run "
-        "only in the trial's folder, but --beside runs the first revision in its own folder beside "
-        "each trial");
+        "with --build, --beside cannot be used together with --prepare or --cleanup: the first "
+        "revision runs beside the trial in another folder, where these two commands do not run");
   return {};
 }
 
@@ -463,8 +462,8 @@ Result<std::vector<Version>> commands_of(const AbOptions& options, const std::st
       });
   if (are_revisions)
     return fail(fmt::format(
-        "{} {} of this repository: to compare revisions, add --build, the command that builds each "
-        "of them, and --run, the command to measure; 'stabctl ab --help' has an example",
+        "{} {} of this repository. To compare revisions, give the build command with --build and "
+        "the command to measure with --run; 'stabctl ab --help' has an example",
         fmt::join(options.words, " and "),
         options.words.size() == 1 ? "is a revision" : "are revisions"));
   return versions_of_commands(options.words);

@@ -191,11 +191,11 @@ std::optional<StaticBuild> find_static(const Design& design) {
 Result<void> check_static(const Design& design, const std::string& path) {
   const auto found = find_static(design);
   if (!found || !found->needs_runtime) return {};
-  return fail(fmt::format(
-      "{}: the plan asks for a random layout, so szc's runtime needs the C library as a shared "
-      "library, but the build of '{}' links with {}: leave {} out, or use only the factors "
-      "link_order, link_padding, env_bytes and aslr",
-      path, found->benchmark, found->flag, found->flag));
+  return fail(
+      fmt::format("{}: the plan asks for a random layout, which needs a shared C library, but the "
+                  "build of '{}' links with {}: leave {} out, or use only the factors link_order, "
+                  "link_padding, env_bytes and aslr",
+                  path, found->benchmark, found->flag, found->flag));
 }
 
 // For link_padding, builds with compilers other than szc need an lld that pads.
@@ -253,7 +253,8 @@ std::string unused_compiler(const plan::Plan& plan) {
   std::vector<std::string> set;
   for (const auto& [name, value] : plan.variables)
     if (plan::names_szc(value)) set.push_back(fmt::format("{0}=${{{0}}}", name));
-  const std::string why = "none inside the programs, because szc does not build them";
+  const std::string why =
+      "the programs do not randomize their own layouts, because szc does not build them";
   if (set.empty()) return why;
   return fmt::format(
       "{}: a variable in [variables] names szc, but no build command uses the variable; write '{} "
@@ -265,8 +266,9 @@ std::string unused_compiler(const plan::Plan& plan) {
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
   if (const auto fixed = find_static(design))
-    return fmt::format("none inside the program of '{}', because its build links with {}",
-                       fixed->benchmark, fixed->flag);
+    return fmt::format(
+        "the program of '{}' does not randomize its own layout, because its build links with {}",
+        fixed->benchmark, fixed->flag);
   if (!plan::sets_options(plan))
     return builds_with_szc(design) ? fmt::format(
                                          "programs built by szc place their code{} at random in "
@@ -284,10 +286,10 @@ std::string runtime_text(const Design& design) {
   }
   if (plan.pads_by_default) parts.emplace_back("stack = true by default");
   parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
-  return fmt::format("made by the programs, {}: {}",
+  return fmt::format("{}: {}",
                      is_for_any_program(plan)
-                         ? "with libstabheap.so in programs that szc did not build"
-                         : "which must be built by szc",
+                         ? "libstabheap.so makes them in programs that szc did not build"
+                         : "the programs make them and must be built by szc",
                      fmt::join(parts, ", "));
 }
 
@@ -407,8 +409,7 @@ ordered_json as_json(const Design& design) {
       {"simulated", design.plan.simulated},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
-  for (const std::string& warning : shell_warnings(design.plan))
-    root["warnings"].push_back(warning);
+  for (const std::string& warning : plan_warnings(design.plan)) root["warnings"].push_back(warning);
   return root;
 }
 
@@ -457,7 +458,7 @@ void print(const Design& design) {
              count(design.builds, "build"), design.plan.seed);
   if (stop) fmt::print("stops {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
-    fmt::print("no block starts if it would make the experiment take longer than {}\n",
+    fmt::print("a block does not start if it would make the experiment take longer than {}\n",
                format_duration(*time));
   constexpr std::size_t shown = 32;
   for (std::size_t i = 0; i < std::min(shown, design.expansion.cells.size()); ++i)
@@ -512,9 +513,8 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
   if (!plan) return fail(plan::describe(plan.error(), file->path));
   if (!plan->machines)
     return wrong_call(
-        "--dry-run prints Slurm's commands, but this plan runs on this machine, without Slurm: "
-        "'stabctl check' prints the plan's design, and --machines runs the plan on nodes of a "
-        "cluster");
+        "--dry-run prints Slurm's commands, but this plan does not use Slurm. To print the plan's "
+        "design, use 'stabctl check'. To run the plan on nodes of a cluster, use --machines");
   const auto commands = cluster::slurm_commands(*plan->machines, companion("stabd"), plan->network,
                                                 plan->privileges && geteuid() == 0);
   if (common.json) {
@@ -572,7 +572,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;
   }
-  for (const std::string& warning : shell_warnings(design.plan)) tell("warning: " + warning);
+  for (const std::string& warning : plan_warnings(design.plan)) tell("warning: " + warning);
   print(design);
   print_comparisons(design, !sd.empty());
   return exit_ok;

@@ -284,8 +284,8 @@ using plan::DesignKind;
 std::string calibration_words(const plan::Plan& plan) {
   const std::uint32_t comparisons = plan.design.comparisons;
   return fmt::format(
-      "A/A comparisons: {} for each benchmark, with {} blocks each; the model below describes one "
-      "comparison",
+      "each benchmark is compared with itself {} times, in {} blocks each time; the model below "
+      "describes one of these A/A comparisons",
       comparisons, plan.benchmarks.front().repetitions / comparisons);
 }
 
@@ -301,8 +301,8 @@ std::string padding_words(const plan::Plan& plan) {
 
 std::string causal_words(const plan::Plan& plan) {
   return fmt::format(
-      "causal profile: each trial is a run under the profiler, and each experiment lasts {}{}; "
-      "virtual pauses make the run longer",
+      "causal profile: each trial runs under the profiler and takes longer because of virtual "
+      "pauses; each experiment lasts {}{}",
       plan.causal.end_to_end ? "one run" : format_duration(plan.causal.experiment),
       plan.causal.end_to_end ? "" : " or more");
 }
@@ -422,13 +422,13 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
   }
   if (fewest == 1)
     lines.emplace_back(
-        "at least one set is counted in only one block, so the plan cannot find changes in the "
-        "set's events: use more repetitions or fewer sets");
+        "at least one set of events is counted in only one block, so the plan cannot find changes "
+        "in these events: use more repetitions or fewer sets");
   else if (fewest <= few_df)
-    lines.push_back(
-        fmt::format("with {} blocks for each set, the plan finds only large changes in the set's "
-                    "events: use more repetitions or fewer sets to find smaller changes",
-                    fewest));
+    lines.push_back(fmt::format(
+        "with {} blocks for each set of events, the plan finds only large changes in the "
+        "events: use more repetitions or fewer sets to find smaller changes",
+        fewest));
 }
 
 }  // namespace
@@ -529,9 +529,10 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
   for (const plan::OtherResponse& each : plan.analysis.others) {
     const bool by_turns = plan::Turns(plan, each.name).takes_turns();
-    lines.push_back(fmt::format("also compares {}, with its own verdicts ({} is better){}",
-                                one_line(each.name, 200), each.higher_is_better ? "more" : "less",
-                                by_turns ? ", in the blocks that count it" : ""));
+    lines.push_back(
+        fmt::format("also compares {} and gives separate verdicts on it ({} is better){}",
+                    one_line(each.name, 200), each.higher_is_better ? "more" : "less",
+                    by_turns ? ", in the blocks that count it" : ""));
   }
   for (const plan::OutputMeasure& each : plan.outputs) {
     const std::string unit = each.unit.empty() ? "" : fmt::format(" ({})", each.unit);

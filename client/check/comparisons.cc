@@ -56,6 +56,12 @@ const plan::RandomSeeds* seeds_of(const plan::Plan& plan) {
   return nullptr;
 }
 
+// The control is compared with nothing but the first level, and gets no verdict.
+bool is_control(const plan::Plan& plan, std::size_t factor, std::size_t level) {
+  return !plan.analysis.control.empty() &&
+         levels_of(plan, factor).levels.at(level).name == plan.analysis.control;
+}
+
 // The error of a comparison within one benchmark.
 OwnError error_of(const plan::Plan& plan, const plan::Benchmark& benchmark) {
   OwnError error{.benchmark = benchmark.name, .units = plan::compared_blocks(plan, benchmark)};
@@ -109,6 +115,7 @@ std::vector<Comparison> comparisons_of(const plan::Plan& plan) {
     const std::size_t bases = plan.analysis.all_pairs ? levels - 1 : 1;
     for (std::size_t base = 0; base < bases; ++base)
       for (std::size_t level = base + 1; level < levels; ++level) {
+        if (is_control(plan, treatments[i], level)) continue;
         Comparison comparison{.treatment = i, .base = base, .level = level};
         comparison.cells = cells_on_each_side(plan, treatments[i], comparison);
         if (comparison.cells > 0) result.push_back(comparison);
@@ -152,14 +159,23 @@ std::optional<double> level_of(const report::Document& earlier, const plan::Plan
   return look ? std::optional(look->level(alpha)) : std::nullopt;
 }
 
+// Whether each unit has its own change. A trial, or a seed of a nested design, belongs to one level
+// only.
+bool has_pairs(const stats::Effect& effect, const plan::Plan& plan) {
+  if (effect.units < 2) return false;
+  // A daemon of an older version does not send the unit.
+  if (effect.unit.empty()) return effect.df && *effect.df == static_cast<double>(effect.units - 1);
+  if (effect.unit == "trial") return false;
+  return effect.unit != "seed" || plan.design.kind == DesignKind::padding_study;
+}
+
 // Computes the standard deviation of a change between units from the width of its interval.
 std::optional<double> sd_of_change(const stats::Effect& effect, double alpha, bool log) {
   const std::optional<double>& low = effect.low;
   const std::optional<double>& high = effect.high;
   const std::optional<double>& df = effect.df;
   const auto units = static_cast<double>(effect.units);
-  // If each unit belongs to one arm only, the number of units is not the number of changes.
-  if (!low || !high || !df || units != *df + 1 || !(alpha > 0)) return std::nullopt;
+  if (!low || !high || !df || !(alpha > 0)) return std::nullopt;
   const auto t = stats::t_upper_quantile(alpha / 2, *df);
   if (!t || !(*low > 0)) return std::nullopt;
   const double width = log ? std::log(*high / *low) : *high - *low;
@@ -170,6 +186,7 @@ void add_changes(const report::Document& earlier, const plan::Plan& plan, Variat
   const auto alpha = level_of(earlier, plan);
   if (!alpha) return;
   for (const stats::Effect& effect : earlier.analysis.effects) {
+    if (!has_pairs(effect, plan)) continue;
     const auto sd = sd_of_change(effect, *alpha, plan.analysis.log_scale);
     if (!sd || !(*sd > 0)) continue;
     double& most = result.own[{

@@ -49,6 +49,11 @@ TEST(Families, AreAllComparisonsOfAllBenchmarks) {
             "0: 8, a 12/11 b 4/3; repetitions\n");
 }
 
+TEST(Families, LeaveTheControlOut) {
+  const std::string control = three + "[design]\nkind = 'one-way'\n[analysis]\ncontrol = 'r'\n";
+  EXPECT_EQ(families_of(control), "0: 2, a 12/11 b 4/3; repetitions\n");
+}
+
 TEST(Families, WithAPooledErrorHaveTheDegreesOfFreedomOfAllCells) {
   EXPECT_EQ(families_of(three + aslr + "[analysis]\nerror = 'pooled'\n"),
             "0: 6, a 12/55 b 4/15; repetitions\n");

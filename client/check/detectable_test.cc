@@ -63,6 +63,23 @@ TEST(Variation, IsUnknownWhereUnitsAreNoPairs) {
   report::Document earlier = document();
   earlier.analysis.effects = {effect(0.01, Scope::subject, 0)};
   EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty());
+  for (const char* unit : {"trial", "seed"}) {
+    earlier.analysis.effects = {effect(0.01)};
+    earlier.analysis.effects[0].unit = unit;
+    EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty()) << unit;
+  }
+}
+
+// Blocks that resemble each other count as fewer, so there may be any number of degrees of freedom.
+TEST(Variation, IsThatOfBlocksWhateverTheirDegreesOfFreedom) {
+  report::Document earlier = document();
+  const double half = 2.36462425 * 0.02 / std::sqrt(20);  // R: qt(0.975, 7)
+  earlier.analysis.effects = {effect(half)};
+  earlier.analysis.effects[0].unit = "block";
+  earlier.analysis.effects[0].df = 7;
+  const auto own = variation_of(earlier, paired_plan()).own;
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_NEAR(own.at({Scope::subject, "a", "x"}), 0.02, 1e-8);
 }
 
 TEST(Variation, OfAPaddingStudyIsOfPercentages) {

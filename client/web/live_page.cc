@@ -122,8 +122,8 @@ std::string LivePage::text(bool newer) const {
       .share = share_of(progress_),
       .remark = remark(newer),
       .after = fmt::format(
-          "stabctl no longer answers; this is the last page it showed. To continue, enter the same "
-          "command again, or print the report with 'stabctl report {} --format html' (add "
+          "stabctl no longer answers; this is the last page it showed. To continue, enter the "
+          "same command again. To print the report, enter 'stabctl report {} --format html' (add "
           "'--folder FOLDER' for the folder of a 'stabctl run').",
           id_),
       .report = reports_,

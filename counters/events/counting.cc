@@ -94,7 +94,7 @@ std::string reason_of_rights(const Event& event) {
         "perf_event_paranoid is {}, so only users with capabilities can count events; sudo sysctl "
         "kernel.perf_event_paranoid=2 lets users count events in their own programs{}",
         level, for_root);
-  return "a filter (perhaps a container's) blocks perf events for this user";
+  return "a filter blocks perf events for this user, perhaps the filter of a container";
 }
 
 Reading none_of(const Event& event, std::string reason) {
@@ -122,7 +122,7 @@ Reading read_one(const Event& event, const std::expected<Fd, std::string>& open)
 
 std::string reason_of(const Event& event, int error) {
   if (event.is_of_hardware() && !has_hardware_counters())
-    return "this machine has no hardware counters, like most virtual machines: its host may be "
+    return "this machine has no hardware counters; if it is a virtual machine, its host may be "
            "able to give it a virtual PMU";
   switch (error) {
     case EACCES:

@@ -211,15 +211,15 @@ Result<void> Device::put_event(const std::string& event, Fields& into) const {
   const auto scale = line_of(file + ".scale");
   if (scale && *scale != "1" && *scale != "1.0")
     return fail(
-        fmt::format("the value of '{}/{}/' would have to be multiplied by {}, which stabd does not "
-                    "do: measure the terms of the event, {}",
+        fmt::format("stabd cannot measure '{}/{}/', because its value would have to be multiplied "
+                    "by {}. Measure the terms of the event instead: {}",
                     name_, event, one_line(*scale, 40), one_line(line_of(file).value_or(""), 200)));
   const std::string text = line_of(file).value_or("");
   const auto terms = terms_of(text);
   if (!terms)
     return fail(
-        fmt::format("the event '{}/{}/' needs a value for '{}': measure the event's terms with "
-                    "that value filled in: {}",
+        fmt::format("the event '{}/{}/' needs a value for '{}'. Instead of the event, write its "
+                    "terms with this value filled in: {}",
                     name_, event, one_line(terms.error(), 80), one_line(text, 200)));
   return put(*terms, into, true);
 }
@@ -265,7 +265,8 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   };
   if (parts.size() != 3 || !is_file_name(parts[0]))
     return wrong(
-        "write an event of a device as DEVICE/TERM=NUMBER,.../; u or k may follow the last '/'");
+        "write an event of a device as DEVICE/TERM=NUMBER,.../. After the last '/', you may add u "
+        "or k");
   const Device device(std::string(parts[0]), files);
   if (const std::string why = device.why_not(); !why.empty()) {
     const std::string near = nearest(parts[0], names_in(files.devices));
@@ -286,7 +287,7 @@ Result<perf_event_attr> find_device_event(std::string_view name, const KernelFil
   attr.config1 = set[1];
   attr.config2 = set[2];
   if (!set_sides(parts[2], attr))
-    return wrong("only u (the program) and k (the kernel on its behalf) may follow the last '/'");
+    return wrong("only u (count user code) and k (count kernel code) may follow the last '/'");
   return attr;
 }
 
@@ -524,8 +525,7 @@ bool may_be_tracepoint(std::string_view name) {
 }
 
 constexpr std::string_view sides =
-    "the modifiers 'u' (only the program) and 'k' (only the kernel on its behalf), as in "
-    "'cycles:u'";
+    "the modifiers 'u' (only user code) and 'k' (only kernel code), as in 'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
   const std::string event = shown_name(without_attributes(name), true);
@@ -566,8 +566,8 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
                                  attr.exclude_host != 0 || attr.exclude_guest == 0))
     return fail(
-        fmt::format("'{}' would count neither the program nor the kernel on its behalf, or would "
-                    "also count guests of virtual machines; the event has {}",
+        fmt::format("'{}' would exclude both user code and kernel code, or include guests of "
+                    "virtual machines; the event has {}",
                     one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);

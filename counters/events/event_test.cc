@@ -110,12 +110,12 @@ TEST_F(Events, AMisspeltOneGetsTheNearest) {
 
 TEST_F(Events, AnAttributeThatIsNone) {
   EXPECT_EQ(wrong("cycles:x"),
-            "the event 'cycles' does not have this attribute; it has the modifiers 'u' (only the "
-            "program) and 'k' (only the kernel on its behalf), as in 'cycles:u'");
+            "the event 'cycles' does not have this attribute; it has the modifiers 'u' (only user "
+            "code) and 'k' (only kernel code), as in 'cycles:u'");
   // Neither side, or guests. On some CPUs 'cycles' is an event that libpfm knows without 'h'.
   for (const char* name : {"cycles:u=0", "page-faults:u=0:k=0", "cycles:h", "cycles:mg",
                            "cycles:mg:mh", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS:h"})
-    EXPECT_THAT(wrong(name), testing::AnyOf(HasSubstr("neither the program nor the kernel"),
+    EXPECT_THAT(wrong(name), testing::AnyOf(HasSubstr("both user code and kernel code"),
                                             HasSubstr("does not have this attribute")))
         << name;
   // Those of sampling are none of a count.

@@ -152,6 +152,22 @@ TEST(Profiler, TheRuntimeLeavesOtherFilesAlone) {
   }
 }
 
+TEST(Profiler, ClocksSampleTheKernelToo) {
+  for (const std::string clock : {"task-clock", "cpu-clock"}) {
+    const auto both = find_sampled(clock);
+    if (!both) GTEST_SKIP() << both.error().message;
+    EXPECT_EQ(both->attr.exclude_user, 0) << clock;
+    EXPECT_EQ(both->attr.exclude_kernel, 0) << clock;
+    const auto own = find_sampled(clock + ":u");
+    ASSERT_TRUE(own) << own.error().message;
+    EXPECT_EQ(own->attr.exclude_user, 0) << clock;
+    EXPECT_EQ(own->attr.exclude_kernel, 1) << clock;
+    const std::string why = Profiler(clock, 997).lacking();
+    if (why.contains("cannot count events in the kernel"))
+      EXPECT_THAT(why, HasSubstr("measure '" + clock + ":u'"));
+  }
+}
+
 TEST(Profiler, SaysWhyThereIsNoProfile) {
   Profiler unknown("no-such-event", 997);
   EXPECT_THAT(unknown.lacking(), HasSubstr("no-such-event"));

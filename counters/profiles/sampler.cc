@@ -67,6 +67,8 @@ std::string reason_of_sampling(const Event& event, std::uint32_t hz, int error) 
 Result<Event> find_sampled(const std::string& name) {
   constexpr std::string_view own_side = ":u";
   auto event = find_event(name);
+  // find_event() sets this flag for clocks, and samples would then miss the kernel's code.
+  if (event && event->unit() == "ns") event->attr.exclude_kernel = 0;
   if (event || !name.ends_with(own_side)) return event;
   auto clock = find_event(name.substr(0, name.size() - own_side.size()));
   if (!clock || clock->unit() != "ns") return event;

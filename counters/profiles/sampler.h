@@ -24,7 +24,7 @@ inline constexpr std::size_t most_samples = std::size_t{1} << 19;
 inline constexpr std::size_t most_other_records = std::size_t{1} << 18;
 
 // Finds an event for sampling. Unlike counting, sampling can exclude the kernel's side of clocks,
-// as in "task-clock:u".
+// as in "task-clock:u". Without ":u", clocks sample both sides, which may need special rights.
 Result<Event> find_sampled(const std::string& name);
 
 // The lists are in no particular order.

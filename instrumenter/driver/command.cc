@@ -399,9 +399,8 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
                                const std::string& compiler, Command& command) {
   if (arguments.lto)
     return fail(
-        "gcc's -flto needs a linker that loads gcc's plugin, and szc links with lld: leave -flto "
-        "out, "
-        "or compile with clang");
+        "gcc's -flto needs a linker that loads gcc's plugin, but szc's linker, lld, does not load "
+        "it: leave out -flto, or compile with clang");
   if (!arguments.links) return {};
   const bool chosen = !arguments.linker.empty() || !arguments.ld_path.empty();
   const std::string linker = chosen ? chosen_linker(arguments, compiler) : "";

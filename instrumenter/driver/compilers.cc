@@ -606,8 +606,8 @@ Result<std::string> add_compiler(const std::string& choice, const Companions& co
   const std::string version = answer_of(config, "--version");
   if (!read_output({program, "--version"}).value_or("").contains("clang version " + version))
     return fail(
-        fmt::format("{} reports LLVM version \"{}\", but {} has another version: beside this "
-                    "clang, install LLVM's development files of clang's version",
+        fmt::format("{} reports LLVM version \"{}\", but {} has another version: install the "
+                    "development files that match this clang",
                     config, version, program));
   if (!make_folder()) return fail_errno(fmt::format("cannot write to {}", folder()));
   remove_left_folders();

@@ -170,6 +170,7 @@ void LinkParser::option(const std::string& word) {
   if (word.starts_with("-o")) result_.output = word.substr(2);
   if (word == "-s" || name == "strip-all") result_.strip_all = true;
   if (word == "-S" || name == "strip-debug") result_.strip_debug = true;
+  if (word == "-q" || name == "emit-relocs") result_.wants_relocations = true;
   if (word == "-r" || name == "relocatable") relocatable_ = true;
   if (name == "shared" || name == "Bshareable") shared_ = true;
   if (name == "static") static_ = true;
@@ -186,7 +187,7 @@ void LinkParser::finish() {
   if (emulation_ != "elf_x86_64") {
     result_.obstacle = fmt::format("its format is {}", emulation_);
   } else if (raw_) {
-    result_.obstacle = "it is not an ELF file";
+    result_.obstacle = "the output is not an ELF file";
   } else if (!runtime_.empty()) {
     result_.obstacle = fmt::format("{} needs code to stay in place", runtime_);
   } else if (profiled_) {
@@ -198,7 +199,7 @@ void LinkParser::finish() {
   } else if (musl_) {
     result_.obstacle = "szc's runtime needs the GNU C library";
   } else if (!startup_ || !libc_) {
-    result_.obstacle = "it is linked without the C library or its startup files";
+    result_.obstacle = "the program is linked without the C library or its startup files";
   }
 }
 

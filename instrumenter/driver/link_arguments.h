@@ -26,6 +26,7 @@ struct LinkArguments {
   bool stack_is_decided = false;  // the command line has -z execstack or -z noexecstack
   bool strip_all = false;
   bool strip_debug = false;
+  bool wants_relocations = false;  // --emit-relocs: the output keeps its relocations
 };
 
 LinkArguments parse_link_arguments(const Words& arguments);

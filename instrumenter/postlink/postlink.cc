@@ -70,13 +70,13 @@ Program analyse(const ElfFile& file) {
 Result<void> check(const ElfFile& file) {
   if (file.section(abi::table_section) != nullptr) return fail("it is already instrumented");
   if (file.symbols().empty())
-    return fail("it has no symbols; link without -s and let szc strip it");
+    return fail("the binary has no symbols; link it without -s and let szc strip it");
   if (file.section(abi::runtime_section) == nullptr) return {};
   if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
   if (!file.exports("_dl_find_object"))
     return fail(
-        "a version script or a similar option hides _dl_find_object, which exception handling "
-        "needs to find moved code");
+        "a version script or a similar option hides _dl_find_object; exception handling needs this "
+        "function to find moved code");
   // Its thread runs before the runtime does, in code that the runtime would change.
   if (std::ranges::any_of(file.symbols(), [&](const Elf64_Sym& s) {
         return file.name(s) == "__tsan_init" && s.st_shndx != SHN_UNDEF;

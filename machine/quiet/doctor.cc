@@ -142,8 +142,8 @@ class Examination {
                        *clock == "hyperv_clocksource_tsc_page" || *clock == "arch_sys_counter";
     if (quick) return add("clock", Grade::good, *clock);
     add("clock", Grade::fair, *clock,
-        "reading the clock takes as long as a system call or longer, which slows down programs "
-        "that read it often",
+        "reading the clock takes at least as long as a system call, so programs that often read "
+        "the clock are slower",
         "boot with tsc=reliable if the CPU's time stamp counter runs at a constant rate");
   }
 
@@ -215,13 +215,13 @@ class Examination {
       return add(
           "isolation", Grade::fair,
           on ? "cpusets of cgroup v2" : "cgroup v2, but its cpusets are switched off",
-          "other programs may run on the trials' CPUs until a cpuset keeps them away",
+          "other programs may run on the trials' CPUs until a cpuset forbids it",
           std::string(on ? "" : "echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control, then ") +
               "add other_processes to a plan's machine.knobs, or boot with isolcpus=LIST");
     }
     if (!files("/sys/fs/cgroup/cpuset/cpuset.cpus").empty())
       return add("isolation", Grade::fair, "cpusets of cgroup v1",
-                 "other programs may run on the trials' CPUs until a cpuset keeps them away",
+                 "other programs may run on the trials' CPUs until a cpuset forbids it",
                  "add other_processes to a plan's machine.knobs, or boot with isolcpus=LIST");
     add("isolation", Grade::fair, "none", "other programs may run on the trials' CPUs",
         "boot with isolcpus=LIST");
@@ -288,10 +288,11 @@ class Examination {
       return add(name, knob.loud, first->error, std::string(knob.effect),
                  geteuid() == 0 ? "" : "check again as root: sudo stabctl doctor");
     const auto count = std::ranges::count_if(settings, loud);
-    std::string found = settings.size() == 1
-                            ? first->found
-                            : fmt::format("{} of {} settings can disturb trials, such as {} ({})",
-                                          count, settings.size(), first->file, first->found);
+    std::string found =
+        settings.size() == 1
+            ? first->found
+            : fmt::format("{} of {} settings can disturb trials; the first is {} ({})", count,
+                          settings.size(), first->file, first->found);
     std::string mend = way_to_quiet(name, *first, settings.size() == 1);
     if (!knob.boot.empty()) mend += fmt::format("; or boot with {}", knob.boot);
     if (knob.loud == Grade::good)
@@ -375,7 +376,7 @@ struct Loss {
 // second one is listed.
 constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
-         "time that the host takes from a trial looks like the trial's own time",
+         "if the host takes CPU time from a trial, the lost time looks like the trial's own time",
          "let this process see the kernel's /proc/stat"},
     Loss{"interrupts", Grade::fair, "stabd cannot tell which trials were disturbed by devices",
          "let this process see the kernel's /proc/interrupts"},
@@ -393,7 +394,7 @@ constexpr std::array losses{
          "slowdowns",
          ""},
     Loss{"frequency-after-khz", Grade::fair,
-         "stabd cannot tell which trials ran at another frequency",
+         "stabd cannot tell whether trials ran at different CPU frequencies",
          "load a cpufreq driver, if this is a physical machine"},
     Loss{"temperature-after-c", Grade::good, "trials do not record how warm the CPU was",
          "load the driver for the CPU's temperature sensor (coretemp, k10temp), if this is a "
@@ -450,7 +451,7 @@ std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& ro
   if (findings.empty())
     findings.push_back({.name = "readings",
                         .grade = Grade::good,
-                        .found = "trials have all readings that show how quiet the machine was",
+                        .found = "trials record all readings that show how quiet the machine was",
                         .meaning = {},
                         .mend = {}});
   return findings;

@@ -164,8 +164,9 @@ TEST_F(DoctorTest, Cpus) {
   EXPECT_EQ(finding("cpus", "Package:1 Core:1 PU:2").grade, Grade::fair);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").grade, Grade::good);
   EXPECT_EQ(finding("cpus", "Package:1 Core:2 PU:2").found,
-            "trials run on CPU 2, everything else runs on CPU 0-1: they are not on the core of CPU "
-            "0, where the kernel does most of its own work; each is on its own core, and the other "
+            "trials run on CPU 2, everything else runs on CPU 0-1: the trials' CPUs are not on the "
+            "core of CPU 0, where the kernel does most of its own work; each of the trials' CPUs "
+            "is on its own core, and the other "
             "CPUs of these cores (3) stay idle");
 }
 

@@ -92,9 +92,9 @@ TEST_F(HeldTest, IsLetGoByAKillAndByNothingInTheLog) {
 TEST_F(HeldTest, IsRefusedWhereNobodyHoldsIt) {
   auto log = UndoLog::open(this->log(), root_).value();
   const auto outcomes = quiesce(log, knob_, cpus_, root_).value();
-  EXPECT_THAT(outcomes,
-              ElementsAre(AllOf(Field(&Outcome::what, What::refused),
-                                Field(&Outcome::reason, HasSubstr("keeps its file open")))));
+  EXPECT_THAT(outcomes, ElementsAre(AllOf(
+                            Field(&Outcome::what, What::refused),
+                            Field(&Outcome::reason, HasSubstr("keeps the setting's file open")))));
   EXPECT_EQ(read_value(root_ + file_, Form::held).value(), "2000000000");
   put(file_, "strange");
   EXPECT_THAT(read_knob(*knob_[0], cpus_, root_).at(0).error, HasSubstr("7 bytes"));
@@ -117,6 +117,28 @@ TEST_F(KeeperTest, SeesOnceWhatSomebodyElseChanges) {
   EXPECT_THAT(keeper.disturbed(), ElementsAre(Field(&Outcome::knob, "nmi_watchdog")));
   ASSERT_TRUE(keeper.restore());
   EXPECT_THAT(keeper.disturbed(), IsEmpty());
+}
+
+// The kernel refuses to read the settings of a CPU that the knob smt has taken offline.
+TEST_F(KeeperTest, SettingsOfCpusThatAreOfflineAreNotDisturbed) {
+  const std::string online = "/sys/devices/system/cpu/online";
+  const std::string governor = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor";
+  put(online, "0-3\n");
+  Keeper keeper(folder_, root_);
+  ASSERT_TRUE(
+      keeper.quiesce(choose_knobs(std::vector<std::string>{"governor", "smt"}).value(), cpus_));
+  EXPECT_EQ(at("/sys/devices/system/cpu/smt/control"), "off");
+  EXPECT_EQ(at(governor), "performance");
+  std::filesystem::remove(root_ + governor);
+  put(online, "0,2\n");
+  EXPECT_THAT(keeper.disturbed(), IsEmpty());
+  put("/sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "powersave\n");
+  EXPECT_THAT(keeper.disturbed(), ElementsAre(Field(&Outcome::knob, "governor")));
+  put(online, "0-3\n");
+  EXPECT_THAT(keeper.disturbed(), ElementsAre(Field(&Outcome::file, governor)));
+  put(governor, "performance\n");
+  ASSERT_TRUE(keeper.restore());
+  EXPECT_EQ(at(governor), "powersave");
 }
 
 TEST_F(KeeperTest, WhatWasChangedByHandStaysSo) {

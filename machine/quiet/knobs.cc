@@ -292,7 +292,7 @@ constexpr std::array table{
          .loud = Grade::fair,
          .missing = Grade::good,
          .needs = "root; CONFIG_TRANSPARENT_HUGEPAGE",
-         .effect = "programs that ask for huge pages get them only while some are free, so run "
+         .effect = "a program that asks for huge pages gets them only if some are free, so its run "
                    "times fall into two groups",
          .boot = "transparent_hugepage=never"},
     Knob{
@@ -313,24 +313,24 @@ constexpr std::array table{
          .needs = "root; CONFIG_KSM",
          .effect = "identical pages are merged, and the first write to each of them causes a fault",
          .boot = ""},
-    Knob{
-        .name = "swappiness",
-        .files = {{{"/proc/sys/vm/swappiness", "0"}}},
-        .standard = true,
-        .loud = Grade::fair,
-        .missing = Grade::good,
-        .needs = "root",
-        .effect = "a program's pages may be swapped out while the contents of files stay in memory",
-        .boot = "sysctl.vm.swappiness=0"},
+    Knob{.name = "swappiness",
+         .files = {{{"/proc/sys/vm/swappiness", "0"}}},
+         .standard = true,
+         .loud = Grade::fair,
+         .missing = Grade::good,
+         .needs = "root",
+         .effect = "the kernel may swap out a program's pages in order to keep the contents of "
+                   "files in memory",
+         .boot = "sysctl.vm.swappiness=0"},
     Knob{.name = "aslr",
          .files = {{{"/proc/sys/kernel/randomize_va_space", "0"}}},
          .standard = false,
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root",
-         .effect = "each process gets a different address space layout; aslr = false in a plan "
-                   "also prevents this, but only for trials of the plan, and aslr = true has no "
-                   "effect while the knob is applied",
+         .effect = "each process gets a different address space layout. aslr = false in a plan "
+                   "prevents this for the plan's own trials only. While this knob is applied, aslr "
+                   "= true in a plan has no effect",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
          .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},
@@ -537,6 +537,22 @@ Result<std::string> read_value(const std::string& path, Form form) {
 
 bool is_gone(const std::string& path, Form form) {
   return form == Form::within && access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
+bool is_of_offline_cpu(std::string_view file, const std::string& root) {
+  constexpr std::string_view cpus = "/sys/devices/system/cpu/";
+  if (!file.starts_with(cpus)) return false;
+  file.remove_prefix(cpus.size());
+  for (const std::string_view before : {"cpufreq/policy", "cpu"}) {
+    if (!file.starts_with(before)) continue;
+    const std::string_view number =
+        file.substr(before.size(), file.find('/', before.size()) - before.size());
+    const CpuSet cpu = cpus_in(number);
+    const auto online = line_of(root + std::string(cpus) + "online");
+    if (cpu.size() == 1 && online && !cpus_in(*online).empty())
+      return intersection(cpu, cpus_in(*online)).empty();
+  }
+  return false;
 }
 
 std::string value_in(std::string_view content, Form form) {

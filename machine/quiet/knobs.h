@@ -114,6 +114,9 @@ Result<std::string> read_value(const std::string& path, Form form);
 // Whether the file is gone because its cgroup was removed. For other forms a missing file is an
 // error.
 bool is_gone(const std::string& path, Form form);
+// Whether the file is a setting of a CPU that is offline, which can't be read. A cpufreq policy has
+// the number of its first CPU.
+bool is_of_offline_cpu(std::string_view file, const std::string& root);
 bool same_value(std::string_view a, std::string_view b, Form form);
 
 }  // namespace stab::machine

@@ -215,7 +215,7 @@ Result<void> set(const std::string& path, const std::string& value, Form form) {
   const auto now = read_value(path, form);
   if (!now) return std::unexpected(now.error());
   if (!same_value(*now, value, form))
-    return fail(fmt::format("{} contains {} after {} was written to it", path, *now, value));
+    return fail(fmt::format("{} contains {}, although {} was written to it", path, *now, value));
   return {};
 }
 
@@ -248,10 +248,11 @@ void change(Outcome& outcome, const Setting& setting, const std::string& root) {
 // Holds the file even if its value is quiet already, because that may depend on another process
 // that holds it.
 void hold(Outcome& outcome, const Setting& setting, const std::string& root, Held* held) {
-  const auto done = held == nullptr ? fail(
-                                          "this setting takes effect only while a process keeps "
-                                          "its file open, as stabd does during an experiment")
-                                    : held->hold(setting, outcome.knob, root);
+  const auto done = held == nullptr
+                        ? fail(
+                              "this setting takes effect only while a process keeps the setting's "
+                              "file open, as stabd does during an experiment")
+                        : held->hold(setting, outcome.knob, root);
   if (!done) {
     outcome.what = What::refused;
     outcome.reason = done.error().message;
@@ -353,7 +354,7 @@ Result<void> Held::hold(const Setting& setting, std::string_view knob, const std
   const auto now = read_value(path, setting.form);
   if (!now) return std::unexpected(now.error());
   if (*now != text)
-    return fail(fmt::format("{} contains {} after {} was written to it", path, *now, text));
+    return fail(fmt::format("{} contains {}, although {} was written to it", path, *now, text));
   held_.push_back({.fd = std::move(fd),
                    .outcome = {.knob = std::string(knob),
                                .file = setting.file,
@@ -432,8 +433,8 @@ Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, Undo
          .what = What::refused,
          .found = {},
          .value = {},
-         .reason = fmt::format("{} lines of the log cannot be read, so the settings that they "
-                               "record may stay changed; the lines are kept in {}",
+         .reason = fmt::format("{} lines of the log cannot be read, so the settings in these lines "
+                               "may not have been put back; the lines are kept in {}",
                                log.damaged(), *copy)});
   }
   if (!all) return outcomes;
@@ -512,6 +513,8 @@ std::vector<Outcome> Keeper::disturbed() {
     const Form form = files_of(was.knob, was.file)->form;
     const auto now = read_value(root_ + was.file, form);
     if (!now && is_gone(root_ + was.file, form)) return true;
+    // The knob smt takes CPUs offline, whose settings matter again when the CPUs are back.
+    if (!now && is_of_offline_cpu(was.file, root_)) return false;
     if (now && same_value(*now, was.value, form)) return false;
     Outcome change = was;
     change.what = Outcome::What::foreign;

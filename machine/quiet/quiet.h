@@ -157,7 +157,7 @@ class Keeper {
   // changed.
   Result<std::vector<Outcome>> quiesce(std::span<const Knob* const> knobs, const CpuChoice& cpus);
   // The settings that were quiet after quiesce() but are no longer, because somebody else changed
-  // them. Each change is returned once.
+  // them. Each change is returned once. Settings of CPUs that are offline don't count.
   std::vector<Outcome> disturbed();
   // Reverts the changes of the last quiesce(), if that has not been done. Changes that can't be
   // reverted stay in the log for the next recover().

@@ -52,7 +52,7 @@ TEST_F(RefusalTest, WhatReadsBackOtherwiseLeavesNothingBehind) {
   const auto outcomes = made_quiet();
   const Outcome refused = of(outcomes, "swappiness");
   EXPECT_EQ(refused.what, What::refused);
-  EXPECT_THAT(refused.reason, HasSubstr("contains  after 0 was written to it"));
+  EXPECT_THAT(refused.reason, HasSubstr("contains , although 0 was written to it"));
   EXPECT_EQ(refused.value, refused.found);
   EXPECT_EQ(of(outcomes, "nmi_watchdog").what, What::changed);
   expect_everything_as_it_was_but(swappiness);

@@ -215,7 +215,8 @@ class Listing : public nlohmann::json_sax<json> {
   bool fits() {
     return room_used_ <= room_ ||
            refuse(
-               fmt::format("the samples need more than {}, the most that stabd stores for a trial",
+               fmt::format("the samples of this trial need more than {}, but stabd does not store "
+                           "more",
                            format_bytes(counters::most_sample_bytes)));
   }
 

@@ -193,7 +193,7 @@ TEST(GoogleBenchmark, MoreThanThereIsRoomForIsNotKept) {
   text += "]}";
   EXPECT_EQ(samples_of("real_time", text).front().values.size(), 100U);
   EXPECT_EQ(error_of(text, "real_time", 2000),
-            "the samples need more than 256 KiB, the most that stabd stores for a trial");
+            "the samples of this trial need more than 256 KiB, but stabd does not store more");
   const std::size_t needed = counters::bytes_of(samples_of("real_time", text).front());
   EXPECT_EQ(error_of(text, "real_time", needed), "");
   EXPECT_NE(error_of(text, "real_time", needed - 1), "");

@@ -43,7 +43,7 @@ class Search : public nlohmann::json_sax<json> {
   [[nodiscard]] std::expected<Number, std::string> result() && {
     if (!broken_.empty()) return std::unexpected(broken_);
     if (found_ == 0) return std::unexpected("nothing is there");
-    if (found_ > 1) return std::unexpected("the pointer leads to more than one value");
+    if (found_ > 1) return std::unexpected("the JSON pointer leads to more than one value");
     if (!number_) return std::unexpected(fmt::format("{} is there", what_));
     return *number_;
   }
@@ -267,7 +267,7 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
     values.push_back(counters::to_double(*number));
     if (counters::bytes_of_sample * values.size() > room)
       return std::unexpected(
-          fmt::format("the samples need more than {}, the most that stabd stores for a trial",
+          fmt::format("the samples of this trial need more than {}, but stabd does not store more",
                       format_bytes(counters::most_sample_bytes)));
     if (std::chrono::steady_clock::now() > until)
       return std::unexpected(
@@ -282,7 +282,7 @@ std::string why_not_searched(const RE2& pattern, std::string_view text) {
   const std::size_t most = most_steps / static_cast<std::size_t>(pattern.ProgramSize());
   if (text.size() <= most) return "";
   return fmt::format(
-      "the output is {} long, but with a pattern this large, stabd searches at most {}",
+      "the output is {} long, but stabd searches at most {} with such a large pattern",
       format_bytes(text.size()), format_bytes(most));
 }
 
@@ -345,9 +345,9 @@ std::string pattern_fault(const std::string& regex) {
 }
 
 std::string pointer_fault(std::string_view pointer) {
-  return split_pointer(pointer)
-             ? ""
-             : "a pointer must be \"\" or begin with '/', and can contain '~' only in ~0 and ~1";
+  return split_pointer(pointer) ? ""
+                                : "a JSON pointer must be \"\" or begin with '/', and can contain "
+                                  "'~' only in ~0 and ~1";
 }
 
 std::string_view stream_of(const OutputMeasure& measure) {

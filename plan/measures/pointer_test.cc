@@ -70,7 +70,7 @@ TEST(Pointer, SaysWhatIsThereInstead) {
   EXPECT_EQ(error_at(R"({"a": "12"})", "/a"), "the text '12' is there");
   EXPECT_EQ(error_at(R"({"a": null})", "/a"), "null is there");
   EXPECT_EQ(error_at(R"({"a": true})", "/a"), "true is there");
-  EXPECT_EQ(error_at(R"({"a": 1, "a": 2})", "/a"), "the pointer leads to more than one value");
+  EXPECT_EQ(error_at(R"({"a": 1, "a": 2})", "/a"), "the JSON pointer leads to more than one value");
   EXPECT_EQ(error_at("{\"a\": 1", "/a"), "invalid JSON at byte 8");
   EXPECT_EQ(error_at("{\"a\": 1} and more", "/a"), "invalid JSON at byte 10");
   EXPECT_THAT(error_at("", "/a"), HasSubstr("invalid JSON"));

@@ -160,9 +160,10 @@ class OptionChecker {
                return each.options.contains(name);
              }))
       draft_.problems.add(
-          factor.at, fmt::format("the factor '{}' has no effect in cells without a random layout, "
-                                 "but its seeds would count as different layouts in these cells",
-                                 factor.value.name));
+          factor.at,
+          fmt::format("the factor '{}' has no effect in cells without a random layout, but each "
+                      "of its seeds would count as a different layout there",
+                      factor.value.name));
   }
 
   void refuse_idle(Position at, std::string_view what, std::string_view name) {

@@ -192,8 +192,8 @@ void check_levels_differ(const DraftFactor& factor, const Names& used, const std
     if (is_new) continue;
     problems.add(
         factor.at,
-        fmt::format("the levels '{}' and '{}' of the factor '{}' are the same for the benchmark "
-                    "'{}', which does not use any variable in which these levels differ",
+        fmt::format("the levels '{}' and '{}' of the factor '{}' differ only in variables that "
+                    "the benchmark '{}' does not use",
                     first->second, level.name, factor.value.name, benchmark));
     return;
   }
@@ -248,14 +248,14 @@ void check_beside(Draft& draft) {
         if (is_shared && changing.contains(name))
           draft.problems.add(
               text.at,
-              fmt::format("'{}' must be the same in all trials of a benchmark with 'beside', so it "
-                          "cannot use ${{{}}}: write the path of an existing file instead",
+              fmt::format("in a benchmark with 'beside', '{}' must be the same for all trials, so "
+                          "it cannot use ${{{}}}: write the path of an existing file instead",
                           text.path, name));
     }
     if (draft.plan.simulated || draft.plan.is_causal())
       draft.problems.add(benchmark.at,
                          "'benchmark.beside' measures CPU time, so it cannot be combined with "
-                         "'measure.simulate' or a causal profile: leave it out");
+                         "'measure.simulate' or a causal profile: leave out 'beside'");
     for (const Exclusion& each : draft.plan.exclude)
       if (each.quantity == "involuntary_switches_per_s")
         draft.problems.add(

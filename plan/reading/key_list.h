@@ -104,7 +104,7 @@ inline constexpr Key keys[] = {
     {"experiment.seed", Seed{0, std::numeric_limits<std::int64_t>::max(), 1},
      "the seed of all random choices"},
     {"experiment.question", Text{is_question, question_rule},
-     "the question, which is shown with the answer"},
+     "the question of the experiment, which reports show with the answer"},
     {"experiment.privileges", Flag{false},
      "only in root's plans: whether builds and trials keep root's capabilities and may gain "
      "privileges"},
@@ -143,14 +143,14 @@ inline constexpr Key keys[] = {
     {"defaults.file_limit", Bytes{max_memory},
      "the largest allowed size of each file that a trial writes", "none"},
     {"defaults.warmup", Count{0, 1000, 0},
-     "the number of warm-up blocks, which run first and are not analysed"},
+     "the number of warm-up blocks, which run first and are not analyzed"},
     {"defaults.retries", Count{0, 10, 0}, "how many more attempts a failed trial gets"},
     {"defaults.give_up_after", Count{0, 1000, 5},
-     "the number of failed trials in a row after which the benchmark's remaining trials are "
-     "skipped; 0 means never"},
+     "after this many failed trials in a row, the benchmark's remaining trials are skipped; with "
+     "0, they are never skipped"},
     {"defaults.exclude_repeats", Count{0, 10, 1},
-     "how many more attempts a trial gets, at the end of its block, if an `exclude` rule matches "
-     "the trial"},
+     "if a trial matches an `exclude` rule, how many more attempts it gets at the end of its "
+     "block"},
     {"defaults.on_build_failure", Choice{words::on_build_failure, "fail-benchmark"},
      "whether a failed build ends only its benchmark or the whole experiment"},
 
@@ -166,9 +166,9 @@ inline constexpr Key keys[] = {
     {"benchmark.stdin", Text{is_filled_word, filled_word_rule},
      "the file that the program reads as its stdin", "`/dev/null`"},
     {"benchmark.beside", Texts{is_word, word_rule},
-     "a command that runs at the same time as each trial, on the same CPUs, and reads the same "
-     "stdin; the response `relative_cpu` is the trial's CPU time divided by the CPU time of this "
-     "command",
+     "a command that runs beside each trial: at the same time, on the same CPUs, with the same "
+     "stdin; the response `relative_cpu` is the trial's CPU time divided by this command's CPU "
+     "time",
      "none"},
     {"benchmark.prepare", Text{is_filled_word, filled_word_rule},
      "a command for `/bin/sh` that runs before each trial and is not measured"},
@@ -177,11 +177,11 @@ inline constexpr Key keys[] = {
     {"benchmark.sources", Texts{is_relative_path, relative_path_rule},
      "the files and folders that the build reads", "the plan's folder"},
     {"benchmark.check.exit", Other{"0 to 255, or an array of such numbers"},
-     "the exit code of a successful trial, or several such codes", "0"},
+     "the exit codes of successful trials", "0"},
     {"benchmark.check.stdout_sha256", Text{is_sha256, sha256_rule},
      "the SHA-256 digest that the trial's stdout must have"},
     {"benchmark.check.stdout_file", Text{is_relative_path, relative_path_rule},
-     "a file whose content the trial's stdout must equal"},
+     "the file with the expected stdout of the trial"},
     {"benchmark.check.command", Text{is_filled_word, filled_word_rule},
      "a command for `/bin/sh` that reads the trial's stdout on its stdin and exits with 0 if the "
      "output is right"},
@@ -224,17 +224,16 @@ inline constexpr Key keys[] = {
      "the runtime's default"},
 
     {"by_default.stack", Flag{false},
-     "the default of `stack` for programs that szc builds; `stabctl` adds `stack = true` to a plan "
-     "that builds with szc and sets neither `code` nor `stack`, so that the stored plan keeps its "
-     "meaning"},
+     "the default of `stack` for programs that szc builds; if a plan builds with szc but sets "
+     "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},
 
     {"revisions.NAME", Text{is_commit, commit_rule},
-     "the commit that the revision `NAME` stands for in the stored plan", "added by `stabctl`"},
+     "in the stored plan: the commit that the revision `NAME` stands for", "added by `stabctl`"},
 
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
      "the design, which determines what is compared (\"Designs\")"},
     {"design.order", Choice{words::orders, "randomized-blocks"},
-     "the order of trials; this is the only choice"},
+     "the order of trials; `randomized-blocks` is the only choice"},
     {"design.cells", Several{1, 1'000, "tables"},
      "for `custom`: the level of each treatment in each cell, as in `{ opt = \"O2\" }`",
      "required for `custom`"},
@@ -252,8 +251,8 @@ inline constexpr Key keys[] = {
     {"design.stop.looks", Count{2, 20, 5},
      "for `sequential`: the number of analyses, evenly spaced from `min` to `max`"},
     {"design.time", Duration{},
-     "how long the experiment may take; stabd does not start a block that would end later, but "
-     "always runs the first 5 blocks (or `stop.min`)",
+     "how long the experiment may take; the first 5 blocks (or `stop.min` blocks) always run; "
+     "after them, stabd starts no block that would end too late",
      "no limit"},
     {"design.comparisons", Count{2, 10'000, 20},
      "for `calibration`: how often each benchmark is compared with itself"},
@@ -270,15 +269,15 @@ inline constexpr Key keys[] = {
      "up",
      "files in the build's copy of the sources, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
-     "patterns of other files (libraries) whose lines the profiler also speeds up; the patterns "
-     "may use `${OUT}`, `${DIR}` and `${SRC}`",
+     "patterns of other files, such as libraries; the profiler also speeds up the lines of these "
+     "files; the patterns may use `${OUT}`, `${DIR}` and `${SRC}`",
      "none"},
     {"causal.line", Text{is_filled_word, filled_word_rule},
      "the only line that the profiler virtually speeds up, as FILE:LINE; FILE may be the end of a "
      "path",
      "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
-     "for programs without progress points: source lines, each as FILE:LINE; each sample in one of "
+     "source lines, each as FILE:LINE, for programs without progress points; a sample in one of "
      "these lines counts as progress",
      "none"},
     {"causal.experiment", Duration{std::chrono::milliseconds(50)},
@@ -287,8 +286,8 @@ inline constexpr Key keys[] = {
     {"causal.sample_period", Duration{std::chrono::milliseconds(1)},
      "the CPU time between two samples, 100us to 1s"},
     {"causal.end_to_end", Flag{false},
-     "whether each trial is a single performance experiment; the end of the trial counts as "
-     "progress"},
+     "whether each trial is a single performance experiment; if it is, the end of the trial "
+     "counts as progress"},
     {"causal.speedup", Percentage{},
      "with `end_to_end` and `line`: in each pair of blocks, one block uses this speedup and the "
      "other uses speedup 0",
@@ -297,8 +296,8 @@ inline constexpr Key keys[] = {
      "the time that a thread virtually saves at each visit to `STAB_ARRIVAL`, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
-     "a rule, as in `\"steal_share > 1%\"`; a trial that matches the rule is disturbed and runs "
-     "again (\"Excluding disturbed trials\")",
+     "a rule, as in `\"steal_share > 1%\"`; a trial that matches the rule counts as disturbed and "
+     "runs again (\"Excluding disturbed trials\")",
      "required"},
 
     {"measure.counters",
@@ -307,8 +306,8 @@ inline constexpr Key keys[] = {
      "group are counted at the same time or not at all",
      "none"},
     {"measure.rotate", Other{"an array of 2 to 16 arrays of names"},
-     "sets of further events that take turns: each block counts the events of one set, all at the "
-     "same time or not at all (\"Sets that take turns\")",
+     "sets of further events; each block counts one of the sets in turn; the events of a set form "
+     "a group (\"Sets that take turns\")",
      "none"},
     {"measure.profile", Text{is_event, event_rule},
      "the event to sample, as in `task-clock:u`; the samples show in which functions each trial "
@@ -323,17 +322,17 @@ inline constexpr Key keys[] = {
      "whether every trial runs under valgrind's cachegrind, which counts instructions and "
      "simulates caches and branches instead of measuring time (\"Simulated counts\")"},
     {"measure.output.name", Text{is_name, name_rule},
-     "the name of a number that programs print; the number becomes a reading of each trial",
+     "the name of a number that programs print; stabd records the number for each trial",
      "required"},
     {"measure.output.regex", Text{is_pattern, pattern_rule},
      "a pattern (RE2) whose first group is the number; `^` and `$` match at the start and at the "
      "end of each line",
      "one of `regex`, `json` and `google_benchmark` is required"},
     {"measure.output.json", Text{is_word, word_rule},
-     "for output that is entirely JSON: a pointer (RFC 6901) to the number", "see `regex`"},
+     "a JSON pointer (RFC 6901) to the number; the whole output must be JSON", "see `regex`"},
     {"measure.output.google_benchmark", Text{is_title, title_rule},
-     "for output that is entirely Google Benchmark's JSON: which value to read for each Google "
-     "benchmark (`real_time`, `cpu_time` or the name of a counter)",
+     "which value to read for each Google benchmark (`real_time`, `cpu_time` or the name of a "
+     "counter); the whole output must be Google Benchmark's JSON",
      "see `regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
      "which match of `regex` counts if there are several; with `only`, a second match is an error; "
@@ -346,26 +345,29 @@ inline constexpr Key keys[] = {
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print the number",
      "all benchmarks"},
     {"measure.derived.NAME", Text{is_formula, formula_rule},
-     "a reading of each trial that is computed from other readings, as in `ipc = \"instructions / "
-     "cycles\"` (\"Measures of your own\")"},
+     "a value that is computed for each trial from the trial's readings, as in `ipc = "
+     "\"instructions / cycles\"` (\"Measures of your own\")"},
 
     {"machine.cpus", Count{1, 1024, 1}, "the number of CPUs that are reserved for a trial"},
     {"machine.cpu", Other{"0 to 1023, or an array of 1 to 1024 such numbers"},
      "the kernel's numbers for the CPUs that trials run on", "any"},
     {"machine.quiesce", Choice{words::quiesce, "off"},
-     "whether to change machine settings that disturb trials, and restore them at the end: "
-     "`best-effort` changes as many settings as possible before the first trial and lists the "
-     "rest; `strict` runs no trials unless all of these settings are quiet"},
-    {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
+     "with `best-effort` or `strict`, stabd changes the machine settings that disturb trials, and "
+     "restores them at the end; `best-effort` changes as many settings as possible before the "
+     "first trial and lists the others; `strict` runs trials only if all of these settings are "
+     "quiet"},
+    {"machine.knobs", Choices{words::knobs},
+     "with `quiesce`: the settings that stabd changes; it "
+     "changes no others",
      "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
      "how long stabd waits for a quiet machine before each block; after that time, the block runs "
      "anyway",
      "no waiting"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: the limit for each of three shares of time, which are other work on "
-     "the trial's CPUs, other work on the other CPUs, and waiting for memory; steal counts as "
-     "other work",
+     "with `wait_for_quiet`: the limit for each of three shares of time: other work on the "
+     "trial's CPUs, other work on all other CPUs, and waiting for memory; steal counts as other "
+     "work",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the highest allowed temperature of the CPU", "any"},
@@ -385,12 +387,12 @@ inline constexpr Key keys[] = {
     {"machines.qos", Text{is_cluster_word, cluster_word_rule},
      "the Slurm quality of service (QOS) of the allocation", "the cluster's default"},
     {"machines.constraint", Text{is_cluster_word, cluster_word_rule},
-     "the features that a node must have", "none"},
+     "the Slurm features that a node must have", "none"},
     {"machines.reservation", Text{is_cluster_word, cluster_word_rule},
-     "the reservation that the allocation uses", "none"},
+     "the Slurm reservation that the allocation uses", "none"},
     {"machines.time_limit", Duration{},
-     "how long one allocation may last, rounded up to minutes; a longer experiment continues in "
-     "another allocation",
+     "how long one Slurm allocation may last, rounded up to minutes; a longer experiment continues "
+     "in another allocation",
      "the partition's limit"},
     {"machines.answer", Choice{words::programs, "these"},
      "whether the answer is about these machines only, or about machines like these; `like-these` "
@@ -400,8 +402,8 @@ inline constexpr Key keys[] = {
      "allows only its operators to do this"},
 
     {"analysis.response", Other{response_words},
-     "the value that is compared; `main_to_exit` and regions need programs that szc built; an "
-     "array adds further responses, each with its own verdicts",
+     "the value that is compared; in an array, each further value is compared, too, and gets "
+     "verdicts of its own; `main_to_exit` and regions need programs that szc built",
      "`\"wall\"`; `\"relative_cpu\"` if all benchmarks have `beside`"},
     {"analysis.log", Flag{true},
      "whether to compare geometric means; always `false` in a padding study and with `stabilizer`"},
@@ -411,29 +413,30 @@ inline constexpr Key keys[] = {
      "`stabilizer` is the procedure of the STABILIZER paper (2013), on values without logarithms, "
      "for `within-subjects`"},
     {"analysis.sums_of_squares", Count{2, 3, 2},
-     "the type of the sums of squares, which determines how the terms are adjusted for each other "
-     "if the data are unbalanced; only with `pooled`"},
+     "only with `pooled`: the type of the sums of squares; it determines how the terms of "
+     "unbalanced data are adjusted for each other"},
     {"analysis.error", Choice{words::errors, "own"},
      "`own`: each comparison has its own error; `pooled`: in designs with blocks, all comparisons "
      "share one error"},
     {"analysis.estimand", Choice{words::estimands, "mean"},
-     "the average that decides: `mean` is the mean of all blocks, `typical` is the mean "
-     "without the highest and the lowest fifth of the blocks, and `median` is the change that half "
-     "of the blocks exceed; the report shows all three"},
+     "the average that decides the verdicts: `mean` is the mean of all blocks, `typical` is the "
+     "mean without the highest fifth and the lowest fifth of the blocks, and `median` is the "
+     "change that half of the blocks exceed; the report shows all three; in nested designs, "
+     "padding studies and calibrations, and with a pooled error, verdicts need `mean`"},
     {"analysis.losses", Choice{words::losses, "extremes"},
-     "the assumption about lost trials: with `extremes`, they could have had any value that their "
-     "limits permit; with `monotone`, one level loses every trial that the other level would lose, "
-     "and some more (Lee's bounds); with `random`, losses do not depend on the levels"},
+     "the assumption about lost trials: with `extremes`, a lost trial could have had any value "
+     "that its limits permit; with `random`, losses do not depend on the levels; with `monotone`, "
+     "one level loses all trials that the other level would lose, and some more (Lee's bounds)"},
     {"analysis.programs", Choice{words::programs, "like-these"},
-     "for `within-subjects`: which answer decides, \"on these programs\" or \"on programs like "
-     "these\""},
+     "for `within-subjects`: which answer decides, the answer \"on these programs\" or the answer "
+     "\"on programs like these\""},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: each level is compared with the first level; `all`: each level is compared with "
      "every other level"},
     {"analysis.control", Text{is_name, name_rule},
-     "for `one-way`: a level that does the same as the first level, so that its measured change is "
-     "only noise; this noise limits which verdicts the other levels can get, and the control "
-     "itself gets no verdict",
+     "for `one-way`: the name of the control, which is a level that does the same as the first "
+     "level; the measured change of the control is only noise, and this noise limits the verdicts "
+     "of the other levels; the control itself gets no verdict",
      "none"},
     {"analysis.better", Choice{words::directions, "lower"},
      "whether lower or higher values of the response are better"},

@@ -323,7 +323,7 @@ void check_size(Draft& draft) {
                                                       : Position{};
   draft.problems.add(
       at,
-      fmt::format("the plan has {} trials ({} benchmarks, {} trials of each in a block), but at "
+      fmt::format("the plan has {} trials ({} benchmarks, each with {} trials in a block), but at "
                   "most {} are allowed: lower the repetitions, or remove levels or benchmarks",
                   trials, draft.benchmarks.size(), per_block, max_trials));
 }
@@ -389,8 +389,8 @@ std::optional<Stop> read_sequential(const Table& table) {
   const std::uint32_t most = max - min + 1;
   if (count && *count > most) {
     table.refuse(*table.find("looks"),
-                 fmt::format("at most {} (one look for each number of blocks from {} to {})", most,
-                             min, max));
+                 fmt::format("at most {} (one look after each block, from block {} to block {})",
+                             most, min, max));
     return std::nullopt;
   }
   const std::uint32_t wanted = count.value_or(std::min(most, standard_of<"design.stop.looks">));
@@ -404,14 +404,14 @@ std::optional<Stop> read_sequential(const Table& table) {
 std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
-      return "the answer is about programs like the benchmarks, and more blocks do not add "
-             "benchmarks";
+      return "the answer is about programs like the benchmarks, and further blocks bring no "
+             "further programs";
     case DesignKind::causal:
       return "a causal design does not compare anything, and 'design.time' already limits its "
              "duration";
     case DesignKind::nested:
-      return "the treatments are tested against the differences between seeds, and more blocks do "
-             "not add seeds";
+      return "treatments are tested against the differences between seeds, and further blocks "
+             "bring no further seeds";
     default:
       return "the error rate of an experiment that may end early is unknown for this design";
   }
@@ -452,7 +452,8 @@ void check_stop(Draft& draft) {
                        "with two or more fixed levels)");
   for (const Position at : draft.repetitions_at)
     draft.problems.add(
-        at, "leave out 'repetitions': 'design.stop.max' is the largest number of blocks");
+        at,
+        "leave out 'repetitions', because 'design.stop.max' already limits the number of blocks");
 }
 
 // Reads the keys of calibrations, padding studies, fractional and causal designs in [design] and
@@ -503,9 +504,9 @@ void read_studies(const Table& design, Draft& draft) {
   const bool generators = belongs(design, "generators", DesignKind::fractional, draft);
   const bool resolution = belongs(design, "resolution", DesignKind::fractional, draft);
   if (generators && resolution)
-    draft.problems.add(
-        design.find("resolution")->at,
-        "'design.resolution' and 'design.generators' both set the fraction: remove one");
+    draft.problems.add(design.find("resolution")->at,
+                       "'design.resolution' and 'design.generators' both choose the fraction of "
+                       "the cells: remove one");
   if (generators) read_generators(design, draft);
   if (resolution) {
     draft.study.at = design.find("resolution")->at;
@@ -540,8 +541,8 @@ void read_causal(const Table& root, Draft& draft) {
   check_time(*table, "arrival_speedup", causal.arrival_speedup, 1ns, max_arrival_speedup);
   if (causal.speedup && (!causal.end_to_end || causal.line.empty()))
     draft.problems.add(table->find("speedup")->at,
-                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': otherwise, "
-                       "performance experiments choose their speedups, including 0, at random");
+                       "'causal.speedup' needs 'causal.end_to_end' and 'causal.line': without "
+                       "them, each performance experiment has a random speedup, which may be 0");
 }
 
 // Checks the further requirements of these designs. A few keys determine their arms and cells.
@@ -686,7 +687,7 @@ void check_causal(Draft& draft) {
   if (draft.measure_at)
     draft.problems.add(*draft.measure_at,
                        "'measure' cannot be used in a causal design, because virtual pauses "
-                       "distort everything that its trials measure: leave it out");
+                       "distort everything that its trials measure: leave out 'measure'");
   for (const auto& [key, at] : draft.study.analysis)
     if (key != "alpha")
       draft.problems.add(

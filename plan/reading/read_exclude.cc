@@ -80,12 +80,12 @@ const Quantity* counted_as(std::string_view name) {
 std::string why_no_quantity(std::string_view name) {
   if (const std::string_view response = response_in(name); !response.empty())
     return fmt::format(
-        "'exclude.when' must not use {}, which is a response: the rule would drop trials of one "
-        "arm because of their results; 'stabctl keys --quantities' lists what rules may use",
+        "'exclude.when' must not use the response {}. The rule would drop trials of one arm "
+        "because of their results. 'stabctl keys --quantities' lists what rules may use",
         response);
   if (const Quantity* quantity = counted_as(name))
     return fmt::format(
-        "'exclude.when' must not use the total {} of a trial, which grows with the trial's time, "
+        "'exclude.when' must not use the total {} of a trial. Totals grow with the trial's time, "
         "so the slower arm would lose more trials: write '{}'",
         shown(name), quantity->name);
   Words names;

@@ -122,8 +122,8 @@ bool name_is_good(const Pair& pair, Problems& problems) {
     return false;
   }
   if (has_word(reserved, pair.key)) {
-    problems.add(pair.at, fmt::format("'factor.{}' cannot be a factor's name because results have "
-                                      "a column of that name: choose another one",
+    problems.add(pair.at, fmt::format("'factor.{}': results already have a column of that name, so "
+                                      "give the factor another name",
                                       pair.key));
     return false;
   }
@@ -275,7 +275,7 @@ void read_revisions(const Pair& factor, const Table& table, const Variables& com
   if (draft.has_revisions)
     draft.problems.add(pair.at,
                        fmt::format("'{}' is a second list of revisions, but each program is built "
-                                   "from one revision: remove one of these factors",
+                                   "from only one revision: remove one of the two lists",
                                    path));
   draft.has_revisions = true;
   constexpr std::size_t most = 100;  // each needs a copy of the repository for a while

@@ -27,8 +27,8 @@ constexpr std::string_view first_threads_own = "cpu-migrations";
 std::string why_no_event(const std::string& name, const Draft& draft) {
   if (name == first_threads_own)
     return fmt::format(
-        "each trial already records {} of its first thread; use 'migrations' to count the "
-        "migrations of all threads and processes",
+        "each trial already records {} for its first thread; to count the migrations of all "
+        "threads and processes, use 'migrations'",
         shown(name));
   if (region_of(name) || is_simulated(name) || is_of_builds(name) ||
       std::ranges::find(words::responses, name) != words::responses.end())
@@ -97,8 +97,8 @@ class CounterReader {
       if (why.empty() && !seen.insert(*name).second)
         why = always_.contains(*name) && &seen != &always_
                   ? fmt::format(
-                        "{} is also in 'measure.counters', so it is counted in each block: leave "
-                        "it out",
+                        "{} is also in 'measure.counters', so each block counts it: leave it out "
+                        "of 'measure.rotate'",
                         shown(*name))
                   : fmt::format("{} is already counted", shown(*name));
       if (why.empty())
@@ -127,18 +127,17 @@ class CounterReader {
 void check_all_are_built(Position at, Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks)
     if (!benchmark.value.build)
-      return draft.problems.add(at,
-                                fmt::format("'analysis.response' needs '{}', but benchmark '{}' "
-                                            "has no 'build' whose time stabd could measure",
-                                            compile_time, shown(benchmark.value.name)));
+      return draft.problems.add(
+          at, fmt::format("'analysis.response' needs '{}', but benchmark '{}' has no 'build'",
+                          compile_time, shown(benchmark.value.name)));
 }
 
 void check_all_have_company(Position at, Draft& draft) {
   for (const DraftBenchmark& benchmark : draft.benchmarks)
     if (benchmark.value.beside.empty())
       return draft.problems.add(
-          at, fmt::format("'analysis.response' needs 'relative_cpu', but benchmark '{}' has no "
-                          "'beside' command for the comparison",
+          at, fmt::format("'analysis.response' needs 'relative_cpu', which compares with a "
+                          "'beside' command, but benchmark '{}' has no 'beside'",
                           shown(benchmark.value.name)));
 }
 
@@ -153,8 +152,9 @@ void check_all_print(const std::string& response, Position at, Draft& draft) {
       if (std::ranges::find(output->benchmarks, benchmark.value.name) == output->benchmarks.end())
         return draft.problems.add(
             at, fmt::format(
-                    "'analysis.response' needs '{}', which benchmark '{}' does not print: list the "
-                    "benchmark in 'measure.output.benchmarks', or move it to a plan of its own",
+                    "'analysis.response' needs the number '{}' from each benchmark, but "
+                    "'measure.output.benchmarks' does not list benchmark '{}': add the benchmark "
+                    "to this list, or move it to a plan of its own",
                     shown(part), shown(benchmark.value.name)));
   }
 }
@@ -171,8 +171,8 @@ bool is_response(const Table& table, const Pair& pair, const Value& value, Draft
   }
   if (is_simulated(*given) && !draft.plan.simulated) {
     draft.problems.add(&value == &pair.value ? pair.at : value.at,
-                       fmt::format("'analysis.response' {} needs [measure] simulate = true, which "
-                                   "counts instead of measuring time",
+                       fmt::format("'analysis.response' {} needs simulate = true in [measure], "
+                                   "because only the simulator counts it",
                                    *given));
     return false;
   }
@@ -213,8 +213,8 @@ void read_directions(const Table& table, Draft& draft) {
     else
       draft.problems.add(
           items[i].at,
-          fmt::format("'analysis.higher' contains {}, which is not one of the further responses in "
-                      "'analysis.response'; 'analysis.better' applies to the first response",
+          fmt::format("'analysis.higher' contains {}, but 'analysis.response' does not list it as "
+                      "a further response; for the first response, set 'analysis.better'",
                       shown((*names)[i])));
   }
 }
@@ -360,7 +360,7 @@ void read_benchmark_names(const Table& table, OutputMeasure& measure, const Draf
   const Pair& pair = *table.find("benchmarks");
   if (names->empty())
     return table.refuse(pair,
-                        "an array of at least one name (leave the key out for all benchmarks)");
+                        "an array of at least one name (to use all benchmarks, leave the key out)");
   Words known;
   for (const DraftBenchmark& each : draft.benchmarks) known.push_back(each.value.name);
   const Items& items = std::get<Items>(pair.value.data);
@@ -492,8 +492,8 @@ void check_blocks(Draft& draft) {
     if (const std::uint32_t blocks = blocks_of(draft, benchmark); blocks < sets)
       draft.problems.add(
           draft.rotate_at,
-          fmt::format("'measure.rotate' has {} sets, but '{}' has {} block{}{}: each set needs at "
-                      "least one block; use more blocks, or fewer sets",
+          fmt::format("'measure.rotate' has {} sets and needs a block for each set, but '{}' has "
+                      "{} block{}{}: use more blocks, or fewer sets",
                       sets, shown(benchmark.value.name), blocks, blocks == 1 ? "" : "s",
                       draft.plan.design.stop ? " before the experiment may end" : ""));
 }
@@ -504,8 +504,8 @@ void check_response(const std::string& name, Draft& draft) {
     draft.problems.add(
         draft.response_at,
         fmt::format(
-            "'analysis.response' cannot be {}, because 'measure.rotate' counts it only in some "
-            "blocks, and {}: count it in 'measure.counters', or compare another response",
+            "'analysis.response' cannot be {}: 'measure.rotate' counts it only in some blocks, "
+            "and {}. Count it in 'measure.counters', or compare another response",
             shown(name), why));
 }
 
@@ -532,8 +532,8 @@ void check_number(const std::string& name, Position at, Draft& draft) {
     if (is_of_real_runs(part))
       draft.problems.add(
           at, fmt::format(
-                  "{} cannot be measured under 'measure.simulate', because its value would "
-                  "describe the simulator itself: compare {}",
+                  "with 'measure.simulate', the value of {} would describe the simulator itself: "
+                  "compare one of {}",
                   part == name ? shown(name) : fmt::format("{} of {}", shown(part), shown(name)),
                   fmt::join(simulated_names, ", ")));
 }
@@ -557,8 +557,8 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives programs built by szc only one layout per run, because further layouts depend on "
-      "time: ";
+      "gives each run of a program only one layout, because the start of a further layout would "
+      "depend on time: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
@@ -592,7 +592,7 @@ void check_simulated(Draft& draft) {
            "repeats a measurement");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
-           "counts events that other programs cannot disturb, so leave out 'exclude', "
+           "counts in a simulator, which other programs cannot disturb: leave out 'exclude', "
            "'machine.wait_for_quiet' and 'machine.quiesce'");
   if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,
@@ -603,7 +603,8 @@ void check_simulated(Draft& draft) {
   if (std::ranges::any_of(draft.benchmarks,
                           [](const DraftBenchmark& each) { return each.value.file_limit != 0; }))
     refuse(draft,
-           "writes files of its own, to which the limit would also apply: leave out 'file_limit'");
+           "writes files of its own, and 'file_limit' would limit these files, too: leave out "
+           "'file_limit'");
 }
 
 }  // namespace stab::plan

@@ -142,7 +142,7 @@ void read_wait(const Table& table, Draft& draft) {
     if (const Pair* pair = table.find(name))
       draft.problems.add(pair->at,
                          fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet': "
-                                     "set this key, too, as in wait_for_quiet = \"2min\"",
+                                     "add that key, as in wait_for_quiet = \"2min\"",
                                      name));
 }
 
@@ -176,11 +176,11 @@ void read_machine(const Table& root, Draft& draft) {
   const auto* items = std::get_if<Items>(&knobs->value.data);
   if (items != nullptr && items->empty())
     table->refuse(*knobs,
-                  "an array of at least one name (leave the key out for the standard knobs)");
+                  "an array of at least one name (to use the standard knobs, leave the key out)");
   if (quiesce == to_string(Quiesce::off) || table->find("quiesce") == nullptr)
     draft.problems.add(knobs->at,
                        "'machine.knobs' has no effect with machine.quiesce = \"off\": use "
-                       "\"best-effort\" or \"strict\", or leave this key out");
+                       "\"best-effort\" or \"strict\", or leave 'knobs' out");
 }
 
 namespace {
@@ -287,9 +287,9 @@ void refuse(Draft& draft, const std::string& key, std::string_view why) {
 }
 
 // Returns "" for designs whose error comes from blocks.
-std::string_view why_no_blocks(const Draft& draft) {
-  if (draft.plan.analysis.stabilizer) return "method = \"stabilizer\" has tests of its own";
-  switch (draft.plan.design.kind) {
+std::string_view why_no_blocks(const Plan& plan) {
+  if (plan.analysis.stabilizer) return "method = \"stabilizer\" has tests of its own";
+  switch (plan.design.kind) {
     case DesignKind::within_subjects:
       return "in a within-subjects design, each effect has its own error";
     case DesignKind::nested:
@@ -308,12 +308,12 @@ void check_split(Draft& draft) {
   bool split = draft.plan.is_split(analysis.response);
   for (const OtherResponse& each : analysis.others) split = split || draft.plan.is_split(each.name);
   if (split)
-    refuse(
-        draft, "response",
-        fmt::format(
-            "is measured by Google Benchmark for many benchmarks in one trial, and in a {} design "
-            "each benchmark needs trials of its own: set design.kind = \"full-factorial\"",
-            to_string(draft.plan.design.kind)));
+    refuse(draft, "response",
+           fmt::format(
+               "comes from Google Benchmark, which measures many benchmarks in one trial, but in a "
+               "{} design each benchmark needs trials of its own: set design.kind = "
+               "\"full-factorial\"",
+               to_string(draft.plan.design.kind)));
 }
 
 // A control is a level other than the first one, and at least one further level must be compared
@@ -323,8 +323,8 @@ void check_control(Draft& draft) {
   if (analysis.control.empty()) return;
   if (draft.plan.design.kind != DesignKind::one_way || analysis.stabilizer)
     return refuse(draft, "control",
-                  "is only for designs of the kind \"one-way\" without method = \"stabilizer\": "
-                  "remove it, or change the design");
+                  "works only with design.kind = \"one-way\", and not with method = "
+                  "\"stabilizer\": remove it, or change the design");
   if (analysis.all_pairs)
     return refuse(draft, "control",
                   "repeats the first level, so it cannot be combined with pairs = \"all\": remove "
@@ -335,8 +335,8 @@ void check_control(Draft& draft) {
     const auto found = std::ranges::find(levels, analysis.control, &Level::name);
     if (found == levels.end() || found == levels.begin() || levels.size() < 3)
       refuse(draft, "control",
-             fmt::format("must be a level of '{}' other than the first, and the factor needs a "
-                         "third level to compare",
+             fmt::format("must be the second or a later level of '{}', and the factor needs at "
+                         "least three levels",
                          factor.value.name));
   }
 }
@@ -347,24 +347,34 @@ void check_analysis(Draft& draft) {
   if (!draft.kind_is_good) return;
   const DesignKind kind = draft.plan.design.kind;
   if (draft.study.analysis.contains("programs") && kind != DesignKind::within_subjects)
-    refuse(draft, "programs",
-           fmt::format("chooses the scope of an overall answer, but a {} design gives an answer "
-                       "for each benchmark: remove it, or set design.kind = \"within-subjects\"",
-                       to_string(kind)));
-  if (const auto why = why_no_blocks(draft); draft.plan.analysis.pooled && !why.empty())
+    refuse(
+        draft, "programs",
+        fmt::format("chooses the scope of an overall answer, but a {} design gives an answer for "
+                    "each benchmark: remove this key, or set design.kind = \"within-subjects\"",
+                    to_string(kind)));
+  const std::string_view why = why_no_blocks(draft.plan);
+  if (draft.plan.analysis.pooled && !why.empty())
     refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
-  if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects)
-    if (const auto why = why_no_blocks(draft); !why.empty())
-      refuse(draft, "estimand", fmt::format("cannot be \"median\", because {}: remove it", why));
+  if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects &&
+      !why.empty())
+    refuse(draft, "estimand", fmt::format("cannot be \"median\", because {}: remove it", why));
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
     refuse(draft, "response", "must be a single response in a calibration: leave out the others");
   if (draft.plan.answers_over_all()) check_split(draft);
   if (draft.factors_are_good) check_control(draft);
   if (!draft.plan.analysis.all_pairs) return;
   if (kind == DesignKind::calibration || kind == DesignKind::padding_study)
-    refuse(draft, "pairs",
-           fmt::format("cannot be \"all\" in a {}, whose two arms form only one pair: remove it",
-                       kind == DesignKind::calibration ? "calibration" : "padding study"));
+    refuse(
+        draft, "pairs",
+        fmt::format(
+            "cannot be \"all\", because the two arms of a {} form only one pair: remove this key",
+            kind == DesignKind::calibration ? "calibration" : "padding study"));
+}
+
+std::string_view why_only_means(const Plan& plan) {
+  if (plan.design.kind != DesignKind::within_subjects)
+    if (const auto why = why_no_blocks(plan); !why.empty()) return why;
+  return plan.analysis.pooled ? "error = \"pooled\" compares only means" : "";
 }
 
 }  // namespace stab::plan

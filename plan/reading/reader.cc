@@ -215,9 +215,8 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   Plan plan = finish(std::move(draft));
   if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
     return only(*answer_at,
-                fmt::format("'machines.answer' cannot be \"like-these\", because {}, and such an "
-                            "answer needs the change on each of several machines: change the plan, "
-                            "or use \"these\"",
+                fmt::format("'machines.answer' = \"like-these\" needs changes that were measured "
+                            "on several machines, but {}: change the plan, or use \"these\"",
                             why));
   return plan;
 }

@@ -24,6 +24,10 @@ inline constexpr std::size_t max_factors = 16;
 // any bytes.
 std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
 
+// Returns why all comparisons stay without a verdict if the plan asks for verdicts about another
+// average than the mean; "" if they can get one. Such plans were accepted, so they stay readable.
+std::string_view why_only_means(const Plan& plan);
+
 // All problems of a refused plan, and the command that explains its keys.
 std::string describe(const std::vector<toml::Problem>& problems, std::string_view file);
 

@@ -94,8 +94,8 @@ TEST(ReaderFactors, EachActsOnEachBenchmark) {
 TEST(ReaderFactors, LevelsDifferForEachBenchmark) {
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '1', X = '2' }\n"),
-      "p:7:9: the levels 'a' and 'b' of the factor 'f' are the same for the benchmark 'b', which "
-      "does not use any variable in which these levels differ\n");
+      "p:7:9: the levels 'a' and 'b' of the factor 'f' differ only in variables that the "
+      "benchmark 'b' does not use\n");
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '2', X = '1' }\n"),
       "");
@@ -227,12 +227,13 @@ TEST(ReaderSize, TooManyTrialsAreRefused) {
   EXPECT_EQ(
       benchmark("run = ['/bin/true', '${a}']\n[defaults]\nrepetitions = 1000\nwarmup = 1\n" +
                 thousand_levels("a")),
-      "p:7:1: the plan has 1001000 trials (1 benchmarks, 1000 trials of each in a block), but at "
+      "p:7:1: the plan has 1001000 trials (1 benchmarks, each with 1000 trials in a block), but at "
       "most 1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
   EXPECT_EQ(
       more("[design]\nkind = 'nested'\n[factor.link_order]\nrandom = { seeds = 1001, runs = 1000 "
            "}\n"),
-      "p: the plan has 1001000 trials (1 benchmarks, 1001 trials of each in a block), but at most "
+      "p: the plan has 1001000 trials (1 benchmarks, each with 1001 trials in a block), but at "
+      "most "
       "1000000 are allowed: lower the repetitions, or remove levels or benchmarks\n");
 }
 

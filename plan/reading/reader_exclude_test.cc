@@ -50,7 +50,7 @@ TEST(ReaderExclude, NoRuleLooksAtAResponse) {
     for (const char* form : {"{} > 1", "{}_ns > 1", "{}_per_s > 1"}) {
       const std::string when = fmt::format(fmt::runtime(form), response);
       EXPECT_THAT(problems_of(with_rule(when)),
-                  HasSubstr(fmt::format("must not use {}, which is a response", response)))
+                  HasSubstr(fmt::format("must not use the response {}. ", response)))
           << when;
     }
 }

@@ -22,8 +22,8 @@ TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
             "p:7:9: 'factor.a b' is not a valid name for a factor: use 1 to 64 of the characters "
             "A-Z a-z 0-9 _, not beginning with a digit\n");
   EXPECT_EQ(factor("[factor.block]\nlevels = {}\n"),
-            "p:7:9: 'factor.block' cannot be a factor's name because results have a column of that "
-            "name: choose another one\n");
+            "p:7:9: 'factor.block': results already have a column of that name, so give the factor "
+            "another name\n");
   EXPECT_EQ(factor("[factor]\nopt = 3\n"),
             "p:8:1: 'factor.opt' must be a table with levels or random, not 3\n");
 }
@@ -203,7 +203,7 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
             "p:9:1: 'factor.v.levels' and 'revisions' both define levels: remove one\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a', 'b']\n[factor.w]\nrevisions = ['c', 'd']\n"),
             "p:10:1: 'factor.w.revisions' is a second list of revisions, but each program is built "
-            "from one revision: remove one of these factors\n");
+            "from only one revision: remove one of the two lists\n");
   EXPECT_EQ(factor("[factor.aslr]\nrevisions = ['a', 'b']\n"),
             "p:8:1: 'factor.aslr.revisions': a built-in factor cannot have revisions, so give your "
             "factor another name\n");

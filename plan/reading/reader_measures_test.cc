@@ -50,8 +50,8 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'ops'\nregex = '(a'\n"),
               HasSubstr("p:8:9: 'measure.output.regex': missing )"));
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\njson = 'a'\ntake = 'sum'\n"),
-            "p:8:8: 'measure.output.json' is not a pointer: a pointer must be \"\" or begin with "
-            "'/', and can contain '~' only in ~0 and ~1\np:9:1: 'measure.output.take' is for "
+            "p:8:8: 'measure.output.json' is not a pointer: a JSON pointer must be \"\" or begin "
+            "with '/', and can contain '~' only in ~0 and ~1\np:9:1: 'measure.output.take' is for "
             "'regex': 'json' selects one value\n");
 }
 
@@ -65,9 +65,9 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
               HasSubstr("code-size is measured in each trial and is not a counter"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'compile-time'\nregex = '(a)'\n"),
               HasSubstr("'compile-time' is a name that every trial already uses"));
-  EXPECT_THAT(more("[analysis]\nresponse = 'compile-time'\n"),
-              HasSubstr("'analysis.response' needs 'compile-time', but benchmark 'b' has no "
-                        "'build' whose time stabd could measure"));
+  EXPECT_THAT(
+      more("[analysis]\nresponse = 'compile-time'\n"),
+      HasSubstr("'analysis.response' needs 'compile-time', but benchmark 'b' has no 'build'"));
   EXPECT_EQ(good_plan(smallest + "[analysis]\nresponse = 'code-size'\n").analysis.response,
             "code-size");
 }
@@ -107,8 +107,8 @@ TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
     for (const std::string response : {"'time'", "['wall', 'time']"})
       EXPECT_THAT(more(others + time + "[design]\nkind = '" + kind +
                        "'\n[analysis]\nresponse = " + response + "\n"),
-                  HasSubstr("'analysis.response' is measured by Google Benchmark for many "
-                            "benchmarks in one trial, and in a " +
+                  HasSubstr("'analysis.response' comes from Google Benchmark, which measures many "
+                            "benchmarks in one trial, but in a " +
                             kind + " design each benchmark needs trials of its own"));
 }
 
@@ -126,7 +126,7 @@ TEST(ReaderOutput, IsBounded) {
                    std::string(21, 'a') + "'\n"),
               HasSubstr("must be a text of at most 20 printable characters"));
   EXPECT_THAT(more("[[measure.output]]\nname = 'x'\nregex = '(a)'\nbenchmarks = []\n"),
-              HasSubstr("(leave the key out for all benchmarks)"));
+              HasSubstr("(to use all benchmarks, leave the key out)"));
   std::string many;
   for (int i = 0; i < 65; ++i)
     many += "[[measure.output]]\nname = 'm" + std::to_string(i) + "'\nregex = '(a)'\n";
@@ -201,7 +201,8 @@ TEST(ReaderMeasures, AResponseIsThereInAllBenchmarks) {
       "[measure.derived]\ncost = 'wall / ops'\n";
   for (const std::string response : {"ops", "cost"})
     EXPECT_THAT(more(second + measures + "[analysis]\nresponse = '" + response + "'\n"),
-                HasSubstr("'analysis.response' needs 'ops', which benchmark 'c' does not print"));
+                HasSubstr("'analysis.response' needs the number 'ops' from each benchmark, but "
+                          "'measure.output.benchmarks' does not list benchmark 'c'"));
   EXPECT_EQ(more(second + measures), "");
   EXPECT_EQ(more(measures + "[analysis]\nresponse = 'cost'\n"), "");
 }
@@ -225,13 +226,12 @@ TEST(ReaderResponses, TheFirstOfSeveralDecides) {
 TEST(ReaderResponses, EachIsOneAndThereOnce) {
   EXPECT_THAT(
       more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
-      AllOf(
-          HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
-          HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
-          HasSubstr("p:7:33: 'analysis.response' has wall twice"),
-          HasSubstr(
-              "p:8:11: 'analysis.higher' contains wall, which is not one of the further responses "
-              "in 'analysis.response'; 'analysis.better' applies to the first response")));
+      AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
+            HasSubstr("p:7:30: each item of 'analysis.response' must be a text"),
+            HasSubstr("p:7:33: 'analysis.response' has wall twice"),
+            HasSubstr(
+                "p:8:11: 'analysis.higher' contains wall, but 'analysis.response' does not list it "
+                "as a further response; for the first response, set 'analysis.better'")));
   EXPECT_THAT(more("[analysis]\nresponse = []\n"), HasSubstr("an array of 1 to 16 texts"));
   EXPECT_THAT(more("[analysis]\nresponse = 7\n"),
               HasSubstr("'analysis.response' must be a text of 1 to 200 printable characters"));

@@ -153,8 +153,8 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
   EXPECT_EQ(
       problems_of(with + "[factor.f]\nlevels = { a = { L = '1', N = '1' }, b = { L = '2', N = "
                          "'2' } }\n"),
-      "p:8:18: 'benchmark.beside' must be the same in all trials of a benchmark with 'beside', so "
-      "it cannot use ${N}: write the path of an existing file instead\n");
+      "p:8:18: in a benchmark with 'beside', 'benchmark.beside' must be the same for all trials, "
+      "so it cannot use ${N}: write the path of an existing file instead\n");
   const std::string built =
       "[experiment]\nname = 'x'\n[variables]\nREF = '${DIR}/b'\n[[benchmark]]\n"
       "name = 'b'\nbuild = 'cc ${L} b.c -o ${OUT}'\nrun = ['${OUT}']\n";
@@ -162,15 +162,15 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
        {"beside = ['${REF}']\n", "beside = ['${OUT}']\n", "beside = ['b', '${LDFLAGS}']\n",
         "beside = ['b']\nstdin = '${L}'\n"})
     EXPECT_THAT(problems_of(built + changing + factor),
-                HasSubstr("must be the same in all trials of a benchmark with 'beside'"))
+                HasSubstr("must be the same for all trials, so it cannot use"))
         << changing;
   EXPECT_THAT(problems_of(with + factor + "[[exclude]]\nwhen = 'involuntary_switches_per_s > 5'\n"),
               HasSubstr("leave the rule out"));
   EXPECT_THAT(problems_of(with + factor + "[measure]\nsimulate = true\n"),
               HasSubstr("'benchmark.beside' measures CPU time"));
   EXPECT_EQ(more("[analysis]\nresponse = 'relative_cpu'\n"),
-            "p:7:1: 'analysis.response' needs 'relative_cpu', but benchmark 'b' has no 'beside' "
-            "command for the comparison\n");
+            "p:7:1: 'analysis.response' needs 'relative_cpu', which compares with a 'beside' "
+            "command, but benchmark 'b' has no 'beside'\n");
 }
 
 TEST(ReaderBenchmark, ThereIsAtLeastOne) {
@@ -280,8 +280,8 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
       "of 1 to 200 printable characters, not 7\np:7:30: each item of 'measure.counters' must be "
       "the name of an event or an array of such names, not an array\np:7:35: cycles is already "
       "counted\np:7:46: wall is measured in each trial and is not a counter: leave it out\np:7:54: "
-      "each trial already records cpu-migrations of its first thread; use 'migrations' to count "
-      "the migrations of all threads and processes\np:8:1: 'measure.on_absent' must be \"record\" "
+      "each trial already records cpu-migrations for its first thread; to count the migrations of "
+      "all threads and processes, use 'migrations'\np:8:1: 'measure.on_absent' must be \"record\" "
       "or \"refuse\", not \"ignore\"\n");
   EXPECT_THAT(more("[factor.cycles]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
                    "[measure]\ncounters = ['cycles']\n"),
@@ -414,17 +414,17 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\n" + several + factor)
                   .machines->like_these);
   EXPECT_THAT(cluster("answer = 'like-these'\n" + factor), HasSubstr("'machines.nodes' is 1"));
-  EXPECT_THAT(cluster(several), HasSubstr("because the plan compares nothing"));
+  EXPECT_THAT(cluster(several), HasSubstr("but the plan compares nothing"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nerror = 'pooled'\n"),
-              HasSubstr("because 'analysis.error' is pooled"));
+              HasSubstr("but 'analysis.error' is pooled"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nestimand = 'median'\n"),
-              HasSubstr("because 'analysis.estimand' is median"));
+              HasSubstr("but 'analysis.estimand' is median"));
   EXPECT_THAT(cluster(several + factor + "[factor.aslr]\nlevels = [false, true]\n[design]\n" +
                       "kind = 'custom'\ncells = [ { env_bytes = '0', aslr = false }, { env_bytes = "
                       "'64', aslr = false }, { env_bytes = '0', aslr = true } ]\n"),
-              HasSubstr("because the plan does not have a cell for each combination of levels"));
+              HasSubstr("but the plan does not have a cell for each combination of levels"));
   EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
-              HasSubstr("because the plan has several benchmarks"));
+              HasSubstr("but the plan has several benchmarks"));
 }
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {
@@ -445,9 +445,9 @@ TEST(ReaderMachines, SettingsOfTheDaemonsMachineAreRefused) {
 TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
   EXPECT_EQ(
       more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
-      "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': set this key, "
-      "too, as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
-      "without 'machine.wait_for_quiet': set this key, too, as in wait_for_quiet = \"2min\"\n");
+      "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': add that key, "
+      "as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
+      "without 'machine.wait_for_quiet': add that key, as in wait_for_quiet = \"2min\"\n");
   EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }
@@ -466,7 +466,7 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
   EXPECT_THAT(more(more_of + "'governor'\n"), HasSubstr("'machine.knobs' must be an array"));
   EXPECT_EQ(more("[machine]\nknobs = ['governor']\n"),
             "p:7:1: 'machine.knobs' has no effect with machine.quiesce = \"off\": use "
-            "\"best-effort\" or \"strict\", or leave this key out\n");
+            "\"best-effort\" or \"strict\", or leave 'knobs' out\n");
 }
 
 TEST(ReaderAnalysis, IsBounded) {
@@ -519,7 +519,7 @@ TEST(ReaderAnalysis, KeepsWhatItIsTold) {
 TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
   EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
             "p:7:1: 'analysis.programs' chooses the scope of an overall answer, but a "
-            "full-factorial design gives an answer for each benchmark: remove it, or set "
+            "full-factorial design gives an answer for each benchmark: remove this key, or set "
             "design.kind = \"within-subjects\"\n");
 }
 
@@ -552,6 +552,21 @@ TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
   const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
   EXPECT_EQ(good_plan(within + "[analysis]\nestimand = 'median'\n").analysis.estimand, "median");
   EXPECT_EQ(good_plan(within).analysis.estimand, "mean");
+}
+
+TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
+  const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
+  const std::string seeds = smallest + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n";
+  for (const std::string estimand : {"typical", "median"}) {
+    const std::string other = "[analysis]\nestimand = '" + estimand + "'\n";
+    EXPECT_EQ(why_only_means(good_plan(within + other)), "");
+    EXPECT_EQ(why_only_means(good_plan(smallest + two_programs + other)), "");
+    EXPECT_EQ(why_only_means(good_plan(smallest + two_programs + other + "error = 'pooled'\n")),
+              "error = \"pooled\" compares only means");
+  }
+  EXPECT_EQ(why_only_means(
+                good_plan(seeds + "[design]\nkind = 'nested'\n[analysis]\nestimand = 'typical'\n")),
+            "a nested design compares the means of seeds");
 }
 
 TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {

@@ -37,17 +37,17 @@ TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
               HasSubstr("'measure.simulate' does not measure wall time: add [analysis] response"));
   for (const std::string_view response : words::responses)
     EXPECT_THAT(more(simulate + "[analysis]\nresponse = '" + std::string(response) + "'\n"),
-                HasSubstr(std::string(response) + " cannot be measured under 'measure.simulate'"));
+                HasSubstr(std::string(response) + " would describe the simulator itself"));
   EXPECT_THAT(more(simulate + "[analysis]\nresponse = ['simulated-branches', 'region-a-ns']\n"),
-              HasSubstr("region-a-ns cannot be measured under 'measure.simulate'"));
+              HasSubstr("the value of region-a-ns would describe the simulator"));
   EXPECT_THAT(
       more(simulate + "[measure.derived]\nx = \"'simulated-branches' / wall\"\n" + instructions),
-      HasSubstr("wall of x cannot be measured under 'measure.simulate'"));
+      HasSubstr("the value of wall of x would describe the simulator"));
   EXPECT_EQ(more(simulate + "[analysis]\nresponse = 'region-a-count'\n"), "");
 }
 
 TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
-  EXPECT_THAT(more(instructions), HasSubstr("needs [measure] simulate = true"));
+  EXPECT_THAT(more(instructions), HasSubstr("needs simulate = true in [measure]"));
   EXPECT_THAT(more("[measure.derived]\nx = \"2 * 'simulated-branches'\"\n"),
               HasSubstr("'simulated-branches' is not a counter, response or output measure"));
   EXPECT_THAT(more("[measure]\ncounters = ['simulated-branches']\n"),

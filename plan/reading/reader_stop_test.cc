@@ -32,7 +32,8 @@ TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
 TEST(ReaderStop, ARuleIsSaidInWords) {
   EXPECT_EQ(
       describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
-      "sequential: when every comparison has a verdict, at 3 looks after 20 to 60 blocks");
+      "sequential: when every comparison has a verdict; stabd checks this 3 times, after 20 to 60 "
+      "blocks");
   EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
                           .design.stop),
             "by precision: when every interval extends at most 0.5 % to either side, after 20 to "
@@ -98,8 +99,8 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
       problems_of(with_stop("{ rule = 'sequential', max = 20 }")),
       HasSubstr("'design.stop.max' must be larger than 'design.stop.min', which is 20, not 20"));
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', min = 10, max = 12, looks = 4 }")),
-              HasSubstr("'design.stop.looks' must be at most 3 (one look for each number of blocks "
-                        "from 10 to 12), not 4"));
+              HasSubstr("'design.stop.looks' must be at most 3 (one look after each block, from "
+                        "block 10 to block 12), not 4"));
 }
 
 TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
@@ -113,7 +114,8 @@ TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
 TEST(ReaderStop, RepetitionsAreTheRules) {
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n" + opt +
                         "[design]\nstop = { rule = 'sequential', max = 50 }\n"),
-            "p:7:1: leave out 'repetitions': 'design.stop.max' is the largest number of blocks\n");
+            "p:7:1: leave out 'repetitions', because 'design.stop.max' already limits the number "
+            "of blocks\n");
 }
 
 TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
@@ -123,13 +125,13 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                         "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
                         stop + opt),
             "p:13:1: 'design.stop' does not apply to a within-subjects design: the answer is about "
-            "programs like the benchmarks, and more blocks do not add benchmarks; remove this key, "
-            "or choose a full-factorial, one-way or custom design\n");
+            "programs like the benchmarks, and further blocks bring no further programs; remove "
+            "this key, or choose a full-factorial, one-way or custom design\n");
   EXPECT_THAT(
       problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
                   "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
-      HasSubstr("'design.stop' does not apply to a nested design: the treatments are tested "
-                "against the differences between seeds, and more blocks do not add seeds"));
+      HasSubstr("'design.stop' does not apply to a nested design: treatments are tested against "
+                "the differences between seeds, and further blocks bring no further seeds"));
 }
 
 TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {

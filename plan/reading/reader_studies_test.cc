@@ -87,21 +87,22 @@ TEST(Control, RepeatsTheFirstOfThreeLevelsOrMore) {
   EXPECT_EQ(with(abc, one_way + "[analysis]\ncontrol = 'c'\n"), "");
   for (const char* wrong : {"a", "d"})
     EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = '" + wrong + "'\n"),
-                HasSubstr("must be a level of 'opt' other than the first"));
+                HasSubstr("must be the second or a later level of 'opt'"));
   EXPECT_THAT(
       with("a = { CFLAGS = '1' }, b = { CFLAGS = '2' }", one_way + "[analysis]\ncontrol = 'b'\n"),
-      HasSubstr("and the factor needs a third level to compare"));
+      HasSubstr("and the factor needs at least three levels"));
   EXPECT_THAT(with(abc, one_way + "[analysis]\ncontrol = 'c'\npairs = 'all'\n"),
               HasSubstr("cannot be combined with pairs"));
   EXPECT_THAT(with(abc, "[analysis]\ncontrol = 'c'\n"),
-              HasSubstr("is only for designs of the kind \"one-way\""));
+              HasSubstr("works only with design.kind = \"one-way\""));
 }
 
 TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {
-  EXPECT_EQ(more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
-            "p:10:1: 'analysis.pairs' cannot be \"all\" in a calibration, whose two arms form only "
-            "one pair: remove it\np:11:1: 'analysis.error' cannot be \"pooled\", because a "
-            "calibration compares its arms block by block: remove it\n");
+  EXPECT_EQ(
+      more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
+      "p:10:1: 'analysis.pairs' cannot be \"all\", because the two arms of a calibration form only "
+      "one pair: remove this key\np:11:1: 'analysis.error' cannot be \"pooled\", because a "
+      "calibration compares its arms block by block: remove it\n");
 }
 
 TEST(Calibration, HasComparisonsOfOneSize) {
@@ -154,10 +155,11 @@ TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
             "p:14:1: 'analysis.log' must be false in a padding study, which compares plain means: "
             "remove it\n");
   EXPECT_EQ(more(padding + opt + seeds + "[analysis]\nlog = false\nequivalence = '1%'\n"), "");
-  EXPECT_EQ(more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
-            "p:14:1: 'analysis.pairs' cannot be \"all\" in a padding study, whose two arms form "
-            "only one pair: remove it\np:15:1: 'analysis.error' cannot be \"pooled\", because a "
-            "padding study compares its arms seed by seed: remove it\n");
+  EXPECT_EQ(
+      more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
+      "p:14:1: 'analysis.pairs' cannot be \"all\", because the two arms of a padding study form "
+      "only one pair: remove this key\np:15:1: 'analysis.error' cannot be \"pooled\", because a "
+      "padding study compares its arms seed by seed: remove it\n");
 }
 
 const std::string fractional = "[design]\nkind = 'fractional'\n";
@@ -194,12 +196,14 @@ TEST(FractionalPlan, SaysWhichPartItIs) {
   EXPECT_EQ(more(fractional + factors),
             "p:8:1: a fractional design needs 'design.resolution', such as 4, or "
             "'design.generators', such as [\"d = a:b:c\"]\n");
-  EXPECT_EQ(more(fractional + "resolution = 4\n" + factors),
-            "p:9:1: no fraction of the cells of 3 treatments has resolution 4: use a resolution of "
-            "at most 3, or a full-factorial design\n");
+  EXPECT_EQ(
+      more(fractional + "resolution = 4\n" + factors),
+      "p:9:1: a fractional design of 3 treatments cannot have resolution 4: use a resolution of "
+      "at most 3, or a full-factorial design\n");
   EXPECT_EQ(
       more(fractional + "resolution = 3\ngenerators = ['opt = aslr:env_bytes']\n" + factors),
-      "p:9:1: 'design.resolution' and 'design.generators' both set the fraction: remove one\n");
+      "p:9:1: 'design.resolution' and 'design.generators' both choose the fraction of the cells: "
+      "remove one\n");
   EXPECT_EQ(
       more(fractional + "generators = ['opt = aslr:x']\n" + factors),
       "p:9:1: 'opt = aslr:x' in 'design.generators': 'x' is not a treatment of this plan: write "

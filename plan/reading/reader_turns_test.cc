@@ -28,11 +28,11 @@ TEST(ReaderTurns, SetsAreArraysOfNamesWhichMayShareSome) {
 TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(more("[measure]\ncounters = ['cycles']\nrotate = [['cycles'], [], 'cs', ['a', 'a', "
                  "'wall']]\n"),
-            "p:8:12: cycles is also in 'measure.counters', so it is counted in each block: leave "
-            "it out\np:8:23: each item of 'measure.rotate' must be an array of at least one name, "
-            "not an array\np:8:27: each item of 'measure.rotate' must be an array of at least one "
-            "name, not \"cs\"\np:8:39: a is already counted\np:8:44: wall is measured in each "
-            "trial and is not a counter: leave it out\n");
+            "p:8:12: cycles is also in 'measure.counters', so each block counts it: leave it out "
+            "of 'measure.rotate'\np:8:23: each item of 'measure.rotate' must be an array of at "
+            "least one name, not an array\np:8:27: each item of 'measure.rotate' must be an array "
+            "of at least one name, not \"cs\"\np:8:39: a is already counted\np:8:44: wall is "
+            "measured in each trial and is not a counter: leave it out\n");
   EXPECT_THAT(more("[measure]\nrotate = [['cycles']]\n"),
               HasSubstr("'measure.rotate' needs 2 to 16 arrays of names, but has 1: for a "
                         "single set, use 'measure.counters'"));
@@ -51,14 +51,14 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
 TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
   const std::string few = "[[benchmark]]\nname = 'few'\nrun = ['/bin/true']\nrepetitions = 1\n";
   EXPECT_EQ(more(few + sets),
-            "p:11:1: 'measure.rotate' has 2 sets, but 'few' has 1 block: each set needs at least "
-            "one block; use more blocks, or fewer sets\n");
+            "p:11:1: 'measure.rotate' has 2 sets and needs a block for each set, but 'few' has 1 "
+            "block: use more blocks, or fewer sets\n");
   const std::string stop =
       "[factor.aslr]\nlevels = [false, true]\n[design]\nkind = 'one-way'\n"
       "stop = { rule = 'sequential', min = 5, max = 40 }\n[measure]\nrotate = [";
   EXPECT_THAT(more(stop + "['a'],['b'],['c'],['d'],['e'],['f']]\n"),
-              HasSubstr("has 6 sets, but 'b' has 5 blocks before the experiment may end: each set "
-                        "needs at least one"));
+              HasSubstr("has 6 sets and needs a block for each set, but 'b' has 5 blocks before "
+                        "the experiment may end"));
   EXPECT_EQ(more(stop + "['a'],['b'],['c'],['d'],['e']]\n"), "");
 }
 
@@ -73,14 +73,13 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   const std::string levels = "[factor.aslr]\nlevels = [false, true]\n";
   const std::string response = "[analysis]\nresponse = 'cs'\n";
   const std::string refused =
-      "'analysis.response' cannot be cs, because 'measure.rotate' counts it only in some blocks, "
-      "and ";
+      "'analysis.response' cannot be cs: 'measure.rotate' counts it only in some blocks, and ";
   EXPECT_EQ(more(levels + sets + response), "");
   const std::string stop =
       "[design]\nkind = 'one-way'\nstop = { rule = 'precision', half_width = '1%', max = 40 }\n";
   EXPECT_THAT(more(levels + sets + response + stop),
               AllOf(HasSubstr("p:11:1: " + refused + "design.stop counts blocks"),
-                    HasSubstr("count it in 'measure.counters', or compare another response")));
+                    HasSubstr("Count it in 'measure.counters', or compare another response")));
   EXPECT_EQ(more(levels + sets + stop), "");
   EXPECT_THAT(more(levels + sets + stop + "[analysis]\nresponse = ['wall', 'cs']\n"),
               HasSubstr(refused));

@@ -95,7 +95,9 @@ std::string unit_of(const Scale& scale) {
 constexpr double change_height = 23;  // without its label
 
 std::string_view words_at_end(const Analysis& analysis, const Change& row) {
-  return verdict_text(row.effect->verdict, analysis.spec);
+  return stats::is_control(*row.effect, analysis.spec)
+             ? "no verdict"
+             : verdict_text(row.effect->verdict, analysis.spec);
 }
 
 void draw_row(Canvas& canvas, const Analysis& analysis, const Axis& axis, const Change& row,

@@ -80,8 +80,8 @@ std::string kind_of(const Document& document) {
   if (findings.regressed) return "answer worse";
   if (findings.unsure) return "answer";
   const bool better = std::ranges::any_of(
-      document.analysis.effects,
-      [](const stats::Effect& effect) { return effect.verdict == stats::Verdict::faster; });
+      stats::deciding_effects(document.analysis),
+      [](const stats::Effect* effect) { return effect->verdict == stats::Verdict::faster; });
   return better ? "answer better" : "answer alike";
 }
 
@@ -204,8 +204,7 @@ Markup plan_part(const Document& document, const Background& background) {
 Markup text_part(const Document& document) {
   Markup markup;
   markup.open("section", {{"id", "text"}}).leaf("h2", "The whole report as text");
-  folded_text(markup, "All tables, tests of assumptions and other tests",
-              text(document, {.full = true}));
+  folded_text(markup, "All tables and all tests", text(document, {.full = true}));
   markup.close();
   return markup;
 }
@@ -225,8 +224,8 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
   const std::size_t treatments = analysis.spec.treatments.size();
   return first_words(pairs, treatments * (std::max<std::size_t>(treatments, 1) - 1) / 2, "pairs") +
          fmt::format(
-             "The pictures leave out benchmarks that lack trials at a combination of levels, or "
-             "whose mean is not above 0. If two treatments do not interact, their lines are "
+             "The pictures leave out a benchmark if its mean is not above 0, or if it lacks trials "
+             "at some combination of levels. If two treatments do not interact, their lines are "
              "parallel{} except for noise. To tell an interaction from noise, see the p-value of "
              "the interaction in the analysis of variance.",
              analysis.spec.log_scale ? " on this logarithmic scale" : "");
@@ -248,8 +247,8 @@ void add_causal(Markup& markup, const Document& document) {
       .add(section(
           "causal", "Gain from faster lines",
           curve_words +
-              "Each dot is the gain in experiments with a virtual speedup of the source line, "
-              "relative to experiments without a speedup. The confidence bands of a source line "
+              "Each dot is a gain: experiments with a virtual speedup of the source line are "
+              "compared with experiments without a speedup. The confidence bands of a source line "
               "are valid for all its speedups together. Only the best source lines have curves; "
               "the table has all lines. Gains beyond 150 % are drawn at 150 %.",
           curves))

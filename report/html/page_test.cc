@@ -60,7 +60,7 @@ TEST(Page, IsWellFormed) {
 
 TEST(Page, BeginsWithTheQuestionAndTheAnswer) {
   const std::string text = page(sample_document(), {});
-  const std::size_t question = text.find("Does O2 make these programs faster than O1?");
+  const std::size_t question = text.find("Are these programs faster with O2 than with O1?");
   const std::size_t answer = text.find("class=\"answer");
   EXPECT_LT(question, answer);
   EXPECT_LT(answer, text.find("<main>"));

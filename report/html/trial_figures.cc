@@ -116,8 +116,8 @@ std::string kept_words(const Shots& shots) {
   add_sample("disturbed and failed attempts", shots.kept_others, shots.others);
   if (shots.left_out > 0)
     add(
-        fmt::format("The programs report too many benchmarks, so {} values of the last benchmarks "
-                    "are left out.",
+        fmt::format("The programs report too many benchmarks. The last benchmarks, with {} values "
+                    "in total, are left out.",
                     shots.left_out));
   return text;
 }
@@ -522,8 +522,8 @@ Figure figure_of(const Analysis& analysis, const SubjectShots& subject, const Re
 // Why there are no pictures; "" if there may be.
 std::string why_none(const Analysis& analysis, const Shots& shots) {
   if (!analysis.spec.seed.empty())
-    return "The residuals of this design are not shown: the model includes seeds, so a value minus "
-           "its cell mean is not a residual of the model.";
+    return "The residuals are not shown, because the model includes seeds: a residual of this "
+           "model is not simply a value minus its cell mean.";
   if (shots.kept_ok < shots.ok)
     return "The residuals are not shown, because this page contains only a sample of the values. "
            "The block means of a sample differ from the block means of the model.";

@@ -71,8 +71,8 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, longest_term);
   if (terms.empty()) return "";
   return fmt::format(
-      "There is no F for {0}: {2:.0f} levels of {1} are too few to test a term with so many "
-      "degrees of freedom. The table of changes compares the levels one by one.",
+      "There is no F for {0}: a test with so many degrees of freedom needs more than {2:.0f} "
+      "levels of {1}. The table of changes compares the levels one by one.",
       terms, one_line(units.stratum, longest_term), units.df + 1);
 }
 
@@ -169,13 +169,13 @@ std::string aliases_section(const stats::Analysis& analysis, const TextOptions& 
   const stats::Spec& spec = analysis.spec;
   if (std::ranges::all_of(spec.chains, [](const auto& chain) { return chain.aliases.empty(); }))
     return "";
-  std::string text = heading(
-      "Aliases",
-      fmt::format(
-          "The design runs only {} of {} cells, so it cannot distinguish the effects in the "
-          "same row: what looks like the first effect may come from the other effects in its row.",
-          spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
-      options);
+  std::string text =
+      heading("Aliases",
+              fmt::format("Each row lists effects that the design cannot tell apart, because the "
+                          "design runs only {} of {} cells. A change that looks like the first "
+                          "effect in a row may come from the other effects in this row.",
+                          spec.chains.size() + 1, std::size_t{1} << spec.treatments.size()),
+              options);
   for (const stats::AliasChain& chain : spec.chains)
     if (options.full || std::has_single_bit(chain.effect))
       text += paragraph(fmt::format("  {} = ", one_line(effect_name(spec, chain.effect), 60)),
@@ -211,7 +211,7 @@ Section machines_section(const stats::Analysis& analysis) {
                machines_words(each, analysis.spec))
             .in(Style::bold),
         column("between_changes", known(each.between_changes),
-               fmt::format("sd of the change between {}s", kind), sd(each.between_changes)),
+               fmt::format("between-{} sd of the change", kind), sd(each.between_changes)),
         column("between_machines", known(each.between_machines),
                fmt::format("sd between {}s", kind), sd(each.between_machines)),
         column("f", known(each.f), "F", each.f ? fmt::format("{:.3g}", *each.f) : "-"),
@@ -264,13 +264,12 @@ Section components_section(const stats::Analysis& analysis) {
     });
   }
   if (part.rows.empty()) return {};
-  return {
-      .title = "Sources of variance",
-      .words = fmt::format(
-          "The table shows how much of the variance the random factor {} explains within one level "
-          "of the treatments. The p-value tests the hypothesis that the seed makes no difference.",
-          name(analysis.spec.seed)),
-      .parts = {std::move(part)}};
+  return {.title = "Sources of variance",
+          .words = fmt::format("For fixed levels of the treatments, the table shows how much of "
+                               "the variance comes from the random factor {}. The p-value tests "
+                               "the hypothesis that the seed makes no difference.",
+                               name(analysis.spec.seed)),
+          .parts = {std::move(part)}};
 }
 
 }  // namespace stab::report

@@ -140,8 +140,8 @@ Section assumptions_section(const Analysis& analysis) {
       .title = "Assumptions",
       .words = fmt::format(
           "p-values of the tests of the model's assumptions ({}). An assumption is "
-          "rejected if p is below {:.4g}; by chance, about 1 in {:.0f} true assumptions "
-          "is rejected.",
+          "rejected if p is below {:.4g}; in the two tests of independence, this limit is "
+          "half as high. By chance, about 1 in {:.0f} true assumptions is rejected.",
           tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
       .parts = {std::move(part)}};
   if (auto rejected = failures(analysis); !rejected.empty())
@@ -271,8 +271,10 @@ Section randomization_section(const Analysis& analysis) {
   return {
       .title = "Randomization test",
       .words = fmt::format(
-          "p is how often another order of the trials would show a change at least as large if "
-          "the levels made no difference in any block; the test is exact. The "
+          "Suppose that the levels made no difference in any block. Then p says how often another "
+          "order of the trials would show a change at least as large as the measured one; the test "
+          "is exact. "
+          "The "
           "interval assumes that the ratio between the levels is the same in all blocks. There "
           "is a verdict about the mean only if the randomization test and the test above agree. "
           "The randomization test tries random orders (seed {}) until more orders could no "

@@ -65,15 +65,15 @@ Section calibration_section(const stats::Analysis& analysis) {
   part.rows.push_back(floor_row(analysis.spec, "any one of them", calibration.any));
   if (calibration.suite.comparisons > 0)
     part.rows.push_back(floor_row(analysis.spec, "their mean", calibration.suite));
-  return {.title = "A/A comparisons",
-          .words = fmt::format(
-              "Each benchmark is compared with itself several times, in {} blocks each time. A "
-              "comparison is significant if p < {:.3g}; although nothing differs, expect {} of the "
-              "comparisons to be significant. The noise floor is the change that {} of these "
-              "comparisons do not exceed.",
-              calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha),
-              level_text(analysis.spec.alpha)),
-          .parts = {std::move(part)}};
+  return {
+      .title = "A/A comparisons",
+      .words = fmt::format("Each benchmark is compared with itself several times, in {} blocks "
+                           "each time. A comparison is significant if p < {:.3g}; by chance alone, "
+                           "expect {} of the comparisons to be significant. In {} of these "
+                           "comparisons, the change lies within the noise floor.",
+                           calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha),
+                           level_text(analysis.spec.alpha)),
+      .parts = {std::move(part)}};
 }
 
 std::string date_text(std::int64_t ns_since_1970) {

@@ -176,23 +176,24 @@ class ProfileText {
   void remarks() {
     // An imported profile may claim any number of hours.
     const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
-    add("{} experiments in {} run{}, {} without pauses. Intervals are {} intervals; p is corrected "
+    add("{} experiments in {} run{}. Without the pauses, they took {}. Intervals are {} intervals; "
+        "p is corrected "
         "for all lines (Holm).\n",
         analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)
-      add("{} {} left out, because {} below 0. coz writes a duration below 0 if the pauses took "
-          "longer than the experiment.\n",
-          profile_.left_out, profile_.left_out == 1 ? "more experiment is" : "more experiments are",
+      add("{} more experiment{} left out, because {} below 0. coz writes a duration below 0 if the "
+          "pauses took longer than the experiment.\n",
+          profile_.left_out, profile_.left_out == 1 ? " is" : "s are",
           profile_.left_out == 1 ? "its duration is" : "their durations are");
     if (!analysis_.runs_are_clusters)
       add("There are fewer than {} runs, so the intervals come from parts of these runs and do not "
           "include differences between runs.\n",
           stats::causal::least_runs);
     if (!analysis_.is_phase_known)
-      add("The profile has no samples of whole runs, so each gain applies only to the part of a "
-          "run in which the line runs.\n");
+      add("The profile has no samples of whole runs, so the gain of a line applies only to the "
+          "part of a run that executes the line.\n");
   }
 
   const Profile& profile_;
@@ -256,8 +257,8 @@ class LoadsText {
     }
     if (is_latency || !is_known || loads_.loads.size() < 2) return;
     if (saturated)
-      add("The program is saturated at loads from {} up: its visits do not keep up with the "
-          "arrivals.\n",
+      add("At a load of {} or more, the program is saturated: work arrives faster than the program "
+          "finishes it.\n",
           load_name(profile_.loads[*saturated]));
     else
       add("The program is not known to be saturated at any of these loads.\n");

@@ -179,8 +179,8 @@ std::string changes_legend(const Analysis& analysis, bool full) {
   const stats::Spec& spec = analysis.spec;
   std::string text = same_words(spec);
   text += fmt::format(
-      "{0}: below 0 with {1} < {2:.4g}; {3}: above 0 with {1} < {2:.4g}; cannot tell: none of "
-      "these.",
+      "{0}: the change is below 0 with {1} < {2:.4g}; {3}: the change is above 0 with {1} < "
+      "{2:.4g}; cannot tell: all other changes.",
       less_word(spec), has_family(analysis) ? "adjusted p" : "p", spec.alpha, more_word(spec));
   text += family_words(analysis, full);
   if (any(analysis, [](const Effect& effect) { return effect.held_back.has_value(); }))
@@ -229,7 +229,7 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
   const bool family = has_family(analysis);
   const bool is_control = stats::is_control(effect, spec);
   const char* const role = is_control ? " (control)" : "";
-  const std::string verdict(verdict_text(effect.verdict, spec));
+  const std::string verdict(is_control ? "none" : verdict_text(effect.verdict, spec));
   return {
       subject_column(analysis, effect.subject, effect.scope).once(),
       json_only("programs", known(scope_word(effect.scope))),
@@ -286,9 +286,10 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
       json_only("control_reach", effect.reach ? known(effect.reach->share) : Value()),
       json_only("held_back",
                 effect.held_back ? Value(std::string(verdict_word(*effect.held_back))) : Value()),
-      column("verdict", std::string(verdict_word(effect.verdict)), "verdict", verdict)
+      column("verdict", is_control ? Value() : Value(std::string(verdict_word(effect.verdict))),
+             "verdict", verdict)
           .left()
-          .in(verdict_style(effect.verdict))
+          .in(is_control ? Style::plain : verdict_style(effect.verdict))
           .on_page_as(effect.reason.empty() ? "" : verdict + ": " + effect.reason),
   };
 }
@@ -387,11 +388,6 @@ bool are_opposed(const Effect& a, const Effect& b) {
          (a.verdict == Verdict::slower && b.verdict == Verdict::faster);
 }
 
-std::string change_of(const Analysis& analysis, const Effect& effect) {
-  return fmt::format("{} by {}", name(analysis.spec.response),
-                     change_words(analysis, effect).change);
-}
-
 void add_disagreements(const Analysis& time, const Analysis& count,
                        std::vector<std::string>& sentences) {
   for (const Effect& of_time : time.effects) {
@@ -400,11 +396,12 @@ void add_disagreements(const Analysis& time, const Analysis& count,
     if (of_count == count.effects.end() || !are_opposed(of_time, *of_count)) continue;
     const std::string where =
         has_subjects(time) ? label_of(time, of_time.subject, of_time.scope) + ", " : "";
-    sentences.push_back(
-        fmt::format("{}{}: {} -> {} changes {}, and {}: the time and the count disagree about "
-                    "which level is better.",
-                    where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
-                    change_of(time, of_time), change_of(count, *of_count)));
+    sentences.push_back(fmt::format(
+        "{}{}: {} -> {} changes {} by {}, and {} by {}; the time and the count disagree about "
+        "which level is better.",
+        where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
+        name(time.spec.response), change_words(time, of_time).change, name(count.spec.response),
+        change_words(count, *of_count).change));
   }
 }
 

@@ -53,9 +53,10 @@ std::string dependence_text(const Exclusions& exclusions) {
   std::string text =
       exclusions.disturbed == 0
           ? std::string("No trial was disturbed.")
-          : fmt::format("{} attempt{} disturbed; {} trial{} disturbed in the last attempt, too.",
-                        exclusions.disturbed, exclusions.disturbed == 1 ? " was" : "s were",
-                        exclusions.lost, exclusions.lost == 1 ? " was" : "s were");
+          : fmt::format(
+                "{} attempt{} disturbed. In {} trial{}, the last attempt was disturbed, too.",
+                exclusions.disturbed, exclusions.disturbed == 1 ? " was" : "s were",
+                exclusions.lost, exclusions.lost == 1 ? "" : "s");
   if (!exclusions.vanished.empty())
     text += fmt::format(
         " Warning: {} comparison{} no trials left and stay{} undecided: raise "
@@ -80,13 +81,12 @@ Section exclusions_section(const Document& document) {
   const Exclusions& exclusions = *document.exclusions;
   Part rules;
   for (const Exclusions::Rule& rule : exclusions.rules) rules.rows.push_back(rule_row(rule));
-  Section section{
-      .title = "Exclusions",
-      .words =
-          "If a trial matches one of the plan's rules, it counts as disturbed and runs again at "
-          "the end of its block. If the repeated trial is also disturbed, no comparison uses the "
-          "trial.",
-      .parts = {std::move(rules)}};
+  Section section{.title = "Exclusions",
+                  .words =
+                      "If a trial matches one of the plan's exclusion rules, it counts as "
+                      "disturbed and runs again at the end of its block. If the repeated trial is "
+                      "also disturbed, no comparison uses the trial.",
+                  .parts = {std::move(rules)}};
   if (exclusions.disturbed == 0) return section;
   // The cells with the most disturbed attempts come first.
   std::vector<Exclusions::Cell> cells = exclusions.cells;

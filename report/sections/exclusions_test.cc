@@ -32,8 +32,8 @@ Document with_exclusions() {
 TEST(Exclusions, SaysWhatWasExcludedByRuleAndByCell) {
   const std::string report = text(with_exclusions(), full);
   EXPECT_THAT(words_of(report),
-              HasSubstr("Excluded 3 attempts were disturbed; 1 trial was disturbed in the last "
-                        "attempt, too. There is no sign that some cells are disturbed more often "
+              HasSubstr("Excluded 3 attempts were disturbed. In 1 trial, the last attempt was "
+                        "disturbed, too. There is no sign that some cells are disturbed more often "
                         "than others (p = 0.210)."));
   EXPECT_THAT(words_of(report), HasSubstr("throttled_per_s > 0 0 60"));
   EXPECT_LT(report.find("sort opt=O2"), report.find("hash opt=O1"));

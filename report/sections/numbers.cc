@@ -125,12 +125,12 @@ Section spread_section(const Analysis& analysis) {
           spread_row(analysis, each.subject, each.term, "(interaction)", *each.spread));
   if (part.rows.empty()) return {};
   const bool nested = analysis.spec.design == stats::Design::nested;
-  return {.title = "Changes of the variance",
-          .words = fmt::format(
-              "The variance ratio compares the variance of {} within a cell at one level with the "
-              "variance at the other level; 1 means no change.",
-              nested ? "the means of seeds" : "the trials"),
-          .parts = {std::move(part)}};
+  return {
+      .title = "Changes of the variance",
+      .words = fmt::format("The variance ratio is the variance of {} within a cell at the second "
+                           "level, divided by this variance at the first level; 1 means no change.",
+                           nested ? "the means of seeds" : "the trials"),
+      .parts = {std::move(part)}};
 }
 
 // Samples within trials: says whether more samples or more trials would help.
@@ -165,8 +165,8 @@ Section samples_section(const Document& document) {
       .title = "Samples within trials",
       .words = fmt::format(
           "Samples of {}. A trial counts as one value (the mean of its samples), no matter how "
-          "many samples it has. More samples per trial reduce the variance of a trial's value by "
-          "at most the share in the last column; only more trials reduce the rest of the variance.",
+          "many samples it has. The last column shows the largest share of the variance that more "
+          "samples per trial can remove; only more trials reduce the rest of the variance.",
           name(spec.response)),
       .parts = {std::move(part)}};
 }
@@ -187,14 +187,16 @@ std::string counter_remark(const Counter& counter) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (counter.of_blocks > 0)
-    add(fmt::format("counted in {} of {} blocks, in turn with other events", counter.blocks,
+    add(fmt::format("counted in {} of {} blocks, because events take turns", counter.blocks,
                     counter.of_blocks));
   if (counter.scaled > 0)
-    add(fmt::format("scaled in {} of the trials, counted at least {:.0f} % of the time",
-                    counter.scaled, 100 * counter.least_coverage));
+    add(fmt::format(
+        "scaled in {} of the trials (counted for at least {:.0f} % of the time in each)",
+        counter.scaled, 100 * counter.least_coverage));
   if (counter.left_out > 0)
-    add(fmt::format("{} of the scaled values cover less than half the time and were left out",
-                    counter.left_out));
+    add(fmt::format(
+        "{} of the scaled values were left out, because they cover less than half the time",
+        counter.left_out));
   if (counter.absent > 0)
     add(fmt::format("absent in {} of the trials: {}", counter.absent, counter.reason));
   return one_line(text, longest);

@@ -157,10 +157,15 @@ bool has_subjects(const stats::Analysis& analysis) {
 
 bool has_family(const stats::Analysis& analysis) {
   std::size_t tested = 0;
-  return std::ranges::any_of(analysis.effects, [&](const auto& effect) {
-    tested += effect.p && !stats::is_control(effect, analysis.spec) ? 1 : 0;
-    return tested > 1;
-  });
+  std::size_t adjusted = 0;
+  bool is_larger = false;
+  for (const stats::Effect& effect : analysis.effects) {
+    if (stats::is_control(effect, analysis.spec)) continue;
+    tested += effect.p ? 1 : 0;
+    adjusted += effect.p_adjusted ? 1 : 0;  // a withheld effect has none
+    is_larger = is_larger || (effect.p && effect.p_adjusted && *effect.p_adjusted > *effect.p);
+  }
+  return tested > 1 && (adjusted > 1 || is_larger);
 }
 
 std::string label_of(const stats::Analysis& analysis, const std::string& subject,

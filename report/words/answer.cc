@@ -48,8 +48,8 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
       text += fmt::format("({} interval {} to {}) ", percent(1 - spec.alpha),
                           margin_words(any.interval->low), margin_words(any.interval->high));
     text += fmt::format(
-        "with {} blocks: {} of comparisons of a program with itself stay within this limit, the "
-        "noise floor",
+        "with {} blocks. This limit is the noise floor: if a program is compared with itself, the "
+        "change stays within this limit in {} of the comparisons",
         calibration.blocks, percent(1 - spec.alpha));
   } else if (any.loss_low) {
     text =
@@ -104,7 +104,7 @@ std::string margin_words_of(const Effect& effect, double margin) {
 }
 
 constexpr std::string_view name_a_margin =
-    "set 'equivalence', the smallest change that matters, to make 'the same' a possible answer";
+    "to make 'the same' a possible answer, set 'equivalence' (the smallest change that matters)";
 
 // For effects without an estimate of the change that could have been found.
 std::string more_words(const Effect& effect) {
@@ -282,7 +282,7 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
   const std::string or_else =
       each.aliases.empty()
           ? ""
-          : fmt::format(" (or an effect that this design cannot tell from it: {})", each.aliases);
+          : fmt::format(" (or an effect that looks the same in this design: {})", each.aliases);
   return fmt::format("{}{} interact{}{}, so a change averaged over their levels is misleading{}",
                      each.subject.empty() ? "" : each.subject + ": ", names_of(each), or_else, size,
                      at_each_level(analysis, each));
@@ -291,8 +291,8 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
 // "opt and cc may interact: ..."
 std::string doubtful_sentence(const stats::Interplay& each) {
   return fmt::format(
-      "{}{} may interact ({}{}, but missing trials may have caused this): if they do, "
-      "a change averaged over their levels is misleading",
+      "{}{} may interact ({}{}), but missing trials may also explain this result. If the "
+      "treatments interact, a change averaged over their levels is misleading",
       each.subject.empty() ? "" : each.subject + ": ", names_of(each),
       each.family > 1 ? "adjusted " : "", stats::p_words(each.p_adjusted));
 }
@@ -342,8 +342,9 @@ std::string members_that_changed(const Analysis& analysis) {
   }
   if (changed.empty()) return "";
   constexpr std::size_t most = 4;
-  std::string text = fmt::format("{} of {} comparisons that each used a single {} found a change: ",
-                                 changed.size(), all, analysis.spec.subject);
+  std::string text =
+      fmt::format("{} of {} comparisons within a single {} found a change: ", changed.size(), all,
+                  analysis.spec.subject);
   for (std::size_t i = 0; i < std::min(most, changed.size()); ++i)
     text += fmt::format("{}{} at {} ({})", i == 0 ? "" : ", ", changed[i]->subject,
                         level_name(*changed[i], changed[i]->level),
@@ -367,16 +368,15 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
-    lines.push_back(fmt::format(
-        "{} is out of order and left out of all numbers: its values are {:.2g} times as {} "
-        "as the values of the other {}s of its kind",
-        machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
-        analysis.spec.subject));
-  if (!analysis.lacking_machines.empty())
     lines.push_back(
-        fmt::format("left out of the means over these {0}s and over {0}s like these: {1}, because "
-                    "trials of a level are missing (see the notes)",
-                    analysis.spec.subject, fmt::join(analysis.lacking_machines, ", ")));
+        fmt::format("the analysis leaves out {}, because it is out of order: its values are {:.2g} "
+                    "times as {} as the values of the other {}s of its kind",
+                    machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
+                    analysis.spec.subject));
+  if (!analysis.lacking_machines.empty())
+    lines.push_back(fmt::format(
+        "the means leave out these {0}s, because they lack trials of a level (see the notes): {1}",
+        analysis.spec.subject, fmt::join(analysis.lacking_machines, ", ")));
   std::size_t said = 0;
   for (const Effect& effect : analysis.effects)
     if (effect.scope == other && !is_control(effect, analysis.spec) && ++said <= most)
@@ -387,9 +387,9 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const auto many = stats::normal_quantile(1 - analysis.spec.alpha / 2);
   if (analysis.suite < enough && own && many)
     lines.push_back(fmt::format(
-        "with only {0} {1}s, the answer about {1}s like these has {2:.0f} degree{3} of freedom, so "
-        "its interval is {4:.2g} times as wide as if the variation between {1}s were known; use "
-        "{5} or more {1}s",
+        "only {0} {1}s were compared ({2:.0f} degree{3} of freedom), so the interval for {1}s like "
+        "these is {4:.2g} times as wide as with a known variation between {1}s; "
+        "use {5} or more {1}s",
         analysis.suite, analysis.spec.subject, df, df == 1 ? "" : "s", *own / *many, enough));
   for (const stats::MachineChange& each : analysis.machine_changes)
     if (each.p_adjusted && *each.p_adjusted < analysis.spec.alpha)

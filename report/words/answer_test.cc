@@ -97,8 +97,8 @@ TEST(Answer, OnTheseProgramsIfThePlanSaysSo) {
 TEST(Answer, MembersThatChangedAreNamedWhateverTheSuiteSays) {
   const Analysis analysis =
       suite_of(5, {effect(Verdict::faster, 0.9, 0.85, 0.95, "sort"), unsure("fft"), unsure()});
-  EXPECT_THAT(answer(analysis), EndsWith("1 of 2 comparisons that each used a single benchmark "
-                                         "found a change: sort at opt=O2 (-10.0 %)"));
+  EXPECT_THAT(answer(analysis), EndsWith("1 of 2 comparisons within a single benchmark found a "
+                                         "change: sort at opt=O2 (-10.0 %)"));
 }
 
 TEST(Answer, WhatIsNoTimeIsHad) {
@@ -169,8 +169,8 @@ TEST(Answer, AnUnsureOneHasANextStepWhateverIsKnown) {
   only.detectable = 0.021;
   EXPECT_THAT(answer(analysis),
               EndsWith("; with 50 blocks a change of 2.1 % is found in 8 of 10 cases, half of that "
-                       "with about 200 blocks; set 'equivalence', the smallest change that "
-                       "matters, to make 'the same' a possible answer"));
+                       "with about 200 blocks; to make 'the same' a possible answer, set "
+                       "'equivalence' (the smallest change that matters)"));
   analysis.spec.equivalence = 0.03;
   EXPECT_THAT(answer(analysis),
               EndsWith("8 of 10 cases, for 3 % it would take more than 10 million blocks: choose a "
@@ -213,13 +213,13 @@ TEST(Answer, AFactIsSaidExactly) {
   fact.ratio = 1.532;
   fact.verdict = Verdict::slower;
   fact.exact = true;
-  fact.reason = "exactly, because each level has the same value in every trial";
+  fact.reason = "this is exact, because all trials of a level have the same value";
   Analysis analysis = with({fact});
   analysis.spec.response = "code-size";
   analysis.spec.unit = Unit::bytes;
   EXPECT_EQ(answer(analysis),
-            "opt=O2 takes 53.2 % more code than opt=O1 (exactly, because each level has the same "
-            "value in every trial)");
+            "opt=O2 takes 53.2 % more code than opt=O1 (this is exact, because all trials of a "
+            "level have the same value)");
 }
 
 TEST(Answer, OneSampleHasAChangeAndNoVerdict) {
@@ -279,8 +279,8 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
   }
   EXPECT_EQ(answer(with(effects)),
             "cannot tell in 4 comparisons (see the changes); with 12 blocks a change of 1 to 4 % "
-            "is found in 8 of 10 cases, half of that with about 48 blocks; set 'equivalence', the "
-            "smallest change that matters, to make 'the same' a possible answer");
+            "is found in 8 of 10 cases, half of that with about 48 blocks; to make 'the same' a "
+            "possible answer, set 'equivalence' (the smallest change that matters)");
   effects[3].detectable = 7e9;
   EXPECT_THAT(answer(with(effects)), HasSubstr("a change of 1 to more than 1000 % is found"));
 }
@@ -360,12 +360,13 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
                      .interval = stats::Interval{.low = 0.0071, .high = 0.012}};
   Analysis analysis;
   analysis.calibration = calibration;
-  EXPECT_EQ(answer(analysis),
-            "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
-            "to 1.2 %) with 10 blocks: 95 % of comparisons of a program with itself stay within "
-            "this limit, the noise floor; 6 of 100 comparisons came out significant, 6 % (95 % "
-            "interval 2.2 % "
-            "to 12.6 %), where 5 % is expected");
+  EXPECT_EQ(
+      answer(analysis),
+      "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
+      "to 1.2 %) with 10 blocks. This limit is the noise floor: if a program is compared with "
+      "itself, the change stays within this limit in 95 % of the comparisons; 6 of 100 comparisons "
+      "came out significant, 6 % (95 % interval 2.2 % "
+      "to 12.6 %), where 5 % is expected");
   analysis.calibration->any = {};
   EXPECT_EQ(answer(analysis),
             "cannot tell which changes this machine can resolve: there are too few comparisons "

@@ -53,8 +53,8 @@ std::string causal_answer(const Profile& profile, const PointResult& point) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();
   };
   if (has(Finding::contention))
-    return "no line is known to make the program faster; making a line marked 'contention' faster "
-           "makes the program slower.";
+    return "no line is known to make the program faster; if a line marked 'contention' gets "
+           "faster, the program gets slower.";
   if (has(Finding::unclear))
     return "no line has an effect that can be distinguished from 0; the last column shows how "
            "narrow the intervals would be after one more hour.";
@@ -119,10 +119,10 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   if (100 * static_cast<double>(all.unwound_short) / samples > 5)
     said.push_back(fmt::format("The callers of {} samples could not be found.", all.unwound_short));
   if (all.lost != 0)
-    said.push_back(
-        fmt::format("{} experiments were lost because there was no room for them: make experiments "
-                    "longer with {}.",
-                    all.lost, keys.experiment));
+    said.push_back(fmt::format(
+        "{} experiments were lost because there was no room to store them: make experiments "
+        "longer with {}.",
+        all.lost, keys.experiment));
   return said;
 }
 

@@ -283,7 +283,7 @@ const char* describe(TableError error) {
     case TableError::too_short:
       return "the table is too short";
     case TableError::not_a_table:
-      return "other data is where the table should be";
+      return "the table's place holds other data";
     case TableError::other_version:
       return "the table has another version";
     case TableError::wrong_size:
@@ -305,7 +305,7 @@ const char* describe(TableError error) {
     case TableError::bad_frame:
       return "unwind information lies outside the image";
     case TableError::bad_frame_size:
-      return "a field with the size of a frame lies outside its function";
+      return "a field for a frame's size lies outside the function";
   }
   return "unknown";
 }

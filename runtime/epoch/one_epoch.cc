@@ -200,8 +200,8 @@ const char* reason_for(const char* problem) {
     return "no room for another layout: all layouts are kept, because the runtime cannot see "
            "whether code still runs in them";
   if (addresses_are_hidden && problem == no_bytes)
-    return "no room for another layout: all layouts are kept, up to a limit of 256 MB, because the "
-           "runtime cannot see whether code still runs in them";
+    return "no room for another layout within the limit of 256 MB: all layouts are kept, because "
+           "the runtime cannot see whether code still runs in them";
   return problem;
 }
 
@@ -226,7 +226,7 @@ void run_epoch(void* interruption) {
   if (thread_count() != 0 && !alarms_wake_nobody) {
     resume_others(proof);
     too_old = true;
-    return give_up("with several threads, epochs need Linux 5.10");
+    return give_up("new layouts in a program with several threads need Linux 5.10 or later");
   }
   if (__atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE)) {
     resume_others(proof);

@@ -466,8 +466,8 @@ const char* open_image(Image& image, const abi::Note* note, const Elf64_Ehdr* el
   image.note = note;
   // Tools that edit binaries move notes and leave other bytes in their place.
   if (note->desc_size != sizeof(abi::Note) - offsetof(abi::Note, abi_version))
-    return "a tool such as patchelf has rewritten the binary since szc linked it; let szc make the "
-           "change when it links, for example with -Wl,-rpath";
+    return "a tool such as patchelf has rewritten the binary since szc linked it; have szc make "
+           "the edit while it links, for example with -Wl,-rpath";
   if (note->abi_version != abi::version) return "the table has another version";
   if (note->table_size == 0) return "the binary was linked without szc's post-link step";
   const uint64_t base = lowest_address(elf);

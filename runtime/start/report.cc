@@ -71,8 +71,8 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame has a pad: all functions that call other functions were compiled without szc's "
-    "pass (by another compiler, or by a clang version that szc --stab-version does not list)";
+    "no stack frame has a pad: every function that makes calls was compiled without szc's pass; "
+    "the compiler was not clang, or szc --stab-version does not list this version of clang";
 
 void report_region(const NamedRegion& region) {
   Line line;

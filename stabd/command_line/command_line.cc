@@ -141,8 +141,8 @@ std::string CommandLine::wrong_words_of_ab(std::span<const char* const> argv) co
   if (behind.empty() || before.empty()) return "";
   const std::string programs = one_line(fmt::format("{}", fmt::join(before, " ")), 100);
   return fmt::format(
-      "'stabctl ab' can't tell whether {} are programs: if they are, write 'stabctl ab --program "
-      "{} -- {}'; if not, put whole commands after --, each in quotes",
+      "'stabctl ab' can't tell whether {} are programs. If they are programs, write 'stabctl ab "
+      "--program {} -- {}'. Otherwise, write whole commands after --, each in quotes",
       programs, programs, one_line(fmt::format("{}", fmt::join(behind, " ")), 100));
 }
 
@@ -338,7 +338,7 @@ CLI::App* CommandLine::verb(const char* name, const char* help, Action action) {
 CLI::Option* CommandLine::fail_on_option(CLI::App* verb) {
   return verb
       ->add_option("--fail-on", arguments_.fail_on,
-                   "Make the exit code nonzero for these findings, separated by commas; none "
+                   "Make the exit code nonzero for these findings, separated by commas; 'none' "
                    "ignores all findings")
       ->type_name("LIST:{trials,regressed,unsure,none}")
       ->capture_default_str()
@@ -368,8 +368,8 @@ CLI::Option* CommandLine::dry_run_flag(CLI::App* verb) {
 CLI::Option* CommandLine::web_flag(CLI::App* verb) {
   return verb->add_flag(
       "--web{0}", arguments_.web,
-      "Also serve the report as a live page for browsers on this machine; --web=PORT or "
-      "--web=ADDRESS:PORT chooses the port; by default, any free port is used");
+      "Also serve the report as a live page for browsers on this machine. --web=PORT or "
+      "--web=ADDRESS:PORT chooses the port; the default is any free port");
 }
 
 Result<void> follow_by_page(const std::string& where, client::Follower& follow) {

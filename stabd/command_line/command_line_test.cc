@@ -177,8 +177,8 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
       {{"list", "-x"}, "'stabctl list' does not take '-x'"},
       {{"quiet"}, "a verb is needed; 'stabctl qui"},
       {{"ab", "./a", "./b", "--", "100"},
-       "'stabctl ab' can't tell whether ./a ./b are programs: if they are, write 'stabctl ab "
-       "--program ./a ./b -- 100'"}};
+       "'stabctl ab' can't tell whether ./a ./b are programs. If they are programs, write "
+       "'stabctl ab --program ./a ./b -- 100'"}};
   for (const auto& [words, expected] : refused) {
     Words all = words;
     all.insert(all.begin(), "stabctl");

@@ -476,7 +476,8 @@ void CommandLine::add_help_verbs() {
                    "completion words' to ask which words may come next")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
-  completion->add_option("words", a.words, "With 'words': the words typed so far, given after --");
+  completion->add_option("words", a.words,
+                         "With 'words': after --, the words that the user has typed so far");
 }
 
 }  // namespace stab::command_line

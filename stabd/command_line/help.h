@@ -48,10 +48,9 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
 inline constexpr const char* exit_code_notes =
     "A verdict is an answer, not a failure. The option --fail-on of run, ab, submit --wait, watch, "
     "logs -f, compare, analyze and report turns verdicts into failures. If several exit codes "
-    "apply, the first of 1, 5, 2, 3 is used. The verb report ignores failed trials unless "
-    "--fail-on is given. The verbs backup and recover exit with 5 if the copy is damaged, or if "
-    "data was lost or may be lost. The verb replay exits with the exit code of the trial's "
-    "program.";
+    "apply, the first of 1, 5, 2, 3 is used. stabctl report ignores failed trials unless --fail-on "
+    "is given. stabctl backup and stabctl recover exit with 5 if the copy is damaged, or if data "
+    "was lost or may be lost. stabctl replay exits with the exit code of the trial's program.";
 
 // Finds the words that can come next on a command line of stabctl. The scripts of all shells ask
 // here.

@@ -104,7 +104,7 @@ PATH=$work/slurm:$PATH stabctl run --dry-run --json dry/nodes.toml >said || fail
 grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
-refused "this plan runs on this machine, without Slurm" submit --dry-run dry/local.toml
+refused "this plan does not use Slurm" submit --dry-run dry/local.toml
 refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
 for option in --again --web --html=page; do refused "cannot be used together" run --dry-run "$option" dry/nodes.toml; done
 stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
@@ -121,7 +121,7 @@ stabctl check gone.toml >/dev/null || fail "a folder is no source"
 for words in '">", "/dev/null"' '">/dev/null"' '"2>&1"' '"|", "cat"' '"<", "x"'; do
   printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["echo", "x", %s]\n' "$words" >shell.toml
   stabctl check shell.toml 2>said >/dev/null || fail "$(cat said)"
-  grep -q "warning: benchmark 'b' passes the argument .*starts no shell: if you want a shell, write run = \[\"/bin/sh\"" said || fail "$words: $(cat said)"
+  grep -q "warning: benchmark 'b' passes the argument .*starts no shell. To use a shell, write run = \[\"/bin/sh\"" said || fail "$words: $(cat said)"
   stabctl check --json shell.toml 2>said | grep -q "'run' starts no shell" || fail "JSON has no warning of $words"
 done
 for run in '"/bin/sh", "-c", "echo x > /dev/null", ">"' '"expr", "1", ">", "2"' '"echo", "a>b", "->", "1"'; do
@@ -129,6 +129,11 @@ for run in '"/bin/sh", "-c", "echo x > /dev/null", ">"' '"expr", "1", ">", "2"' 
   stabctl check shell.toml 2>said >/dev/null || fail "$(cat said)"
   [[ ! -s said ]] || fail "a warning of $run: $(cat said)"
 done
+# A plan whose average can never decide is still valid, because stored plans are read again.
+printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["true"]\n[factor.env_bytes]\nlevels = [0, 64]\n[analysis]\nerror = "pooled"\nestimand = "typical"\n' >average.toml
+stabctl check average.toml 2>said >/dev/null || fail "$(cat said)"
+grep -q "warning: no comparison gets a verdict: 'analysis.estimand' is \"typical\", but error = \"pooled\" compares only means" said ||
+  fail "no warning of an average that never decides: $(cat said)"
 
 # offered WORD...: what bash offers in place of the last word.
 stabctl completion bash >script.bash

@@ -2,11 +2,14 @@
 
 #include "client/verbs.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "base/streams.h"
+#include "base/text.h"
 #include "client/web/web.h"
 #include "stabd/command_line/command_line.h"
 
@@ -28,12 +31,13 @@ void CommandLine::add_ab() {
   ab->add_option("--program", a.ab.programs,
                  "The programs to compare; each is compared with the first program")
       ->expected(2, 100);
-  ab->add_option("words", a.ab.words,
-                 "With --build: revisions of this git repository; . is the working tree. A single "
-                 "revision is compared with the working tree. Without any revisions, the working "
-                 "tree is compared with the commit at which this branch left its upstream branch "
-                 "or main. After --: if --program is given, the arguments of each program; "
-                 "otherwise the versions to compare, as commands for /bin/sh");
+  ab->add_option(
+      "words", a.ab.words,
+      "With --build: the revisions of this git repository to compare; . means the working tree. A "
+      "single revision is compared with the working tree. Without any revisions, the working tree "
+      "is compared with the commit at which this branch left its upstream branch or main. Without "
+      "--build, the words after -- are the versions to compare, each as a command for /bin/sh. "
+      "With --program, the words after -- are the arguments of each program");
   ab->add_option("--build", a.ab.build,
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
   ab->add_option("--run", a.ab.run,
@@ -44,13 +48,13 @@ void CommandLine::add_ab() {
   ab->add_option("--cleanup", a.ab.cleanup,
                  "Command for /bin/sh to run after each trial; it is not measured");
   ab->add_option("--share,--same", a.ab.same,
-                 "With --build: a file or folder (for example, the benchmark) that is copied from "
-                 "the last version to every version")
+                 "With --build: a file or folder, such as the benchmark, to copy from the last "
+                 "version into all other versions")
       ->expected(1)
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
-                 "How long to measure, not counting builds and the report. At least 10 rounds run; "
-                 "after that, no round begins if it would exceed this time")
+                 "How long to measure, not counting builds and the report. At least 10 rounds run. "
+                 "A further round begins only if it fits into this time")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -64,9 +68,8 @@ void CommandLine::add_ab() {
           ->capture_default_str();
   ab->add_flag_callback(
         "--beside", [&a] { client::ab::run_beside(a.ab); },
-        "For noisy machines: run the first version at the same time as each trial, on the same "
-        "CPU, and compare CPU times relative to that run. If the machine gets slower, both runs "
-        "get slower")
+        "For noisy machines: during each trial, also run the first version on the same CPU, and "
+        "compare the ratios of the two CPU times. If the machine gets slower, both runs get slower")
       ->excludes(response);
   ab->add_option("--exit-codes", a.ab.exit_codes,
                  "Exit codes that count as success, separated by commas; a trial that exits with "
@@ -74,8 +77,7 @@ void CommandLine::add_ab() {
       ->type_name("CODES")
       ->capture_default_str();
   ab->add_option("--cpu", a.ab.cpus,
-                 "The CPU that trials run on, as in 2, or several CPUs, as in 2-3; by default, a "
-                 "quiet CPU is chosen")
+                 "CPU or CPUs for the trials, such as 2 or 2-3; by default, a quiet CPU is chosen")
       ->type_name("CPUS");
   machines_option(ab, a.ab.machines);
   ab->add_option(
@@ -85,8 +87,8 @@ void CommandLine::add_ab() {
       ->take_all();
   CLI::Option* heap = ab->add_flag_callback(
       "--heap", [&a] { a.ab.heap = client::ab::Heap::always; },
-      "Require that small heap blocks get random addresses from a layer above each version's own "
-      "allocator. The default is to use the layer if it works and costs little");
+      "Require random addresses for small heap blocks. A layer above each version's own allocator "
+      "provides these addresses. The default is to use the layer if it works and costs little");
   ab->add_flag_callback(
         "--no-heap", [&a] { a.ab.heap = client::ab::Heap::never; },
         "Do not randomize the heap of any version")
@@ -101,9 +103,9 @@ void CommandLine::add_ab() {
       ->excludes(stack);
   ab->add_flag_callback(
       "--no-control", [&a] { a.ab.control = false; },
-      "Do not measure the first version a second time as a control. With the control, a version "
-      "counts as faster or slower only if the change is larger than the difference that may appear "
-      "between two measurements of the first version");
+      "Leave out the control, which is a second measurement of the first version. The control "
+      "shows how much two measurements of one version may differ; only larger changes count as "
+      "faster or slower");
   // This is the default, so --help leaves the option out. With both options the control is
   // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
@@ -122,7 +124,7 @@ void CommandLine::add_ab() {
 
   CLI::App* demo = verb("demo",
                         "Show in 20 seconds how the order of functions in memory affects a "
-                        "program, in fixed and in random layouts",
+                        "program's speed. The program runs in fixed layouts and in random layouts",
                         [&a] {
                           a.demo.json = a.common.json;
                           return client::ab::demonstrate(a.demo);
@@ -189,15 +191,15 @@ void CommandLine::add_plan_verbs() {
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(check, a.common.machines);
   check->add_option("--noise,--sd", a.sd,
-                    "Assume this relative standard deviation of trials, as in 2%, to compute the "
-                    "smallest change that the plan can detect; by default, the value comes from "
+                    "Compute the smallest change that the plan can detect if trials have this "
+                    "relative standard deviation, as in 2%. By default, the deviation comes from "
                     "the daemon's latest finished experiment of the same name");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
                         [&a] { return client::keys(a.common, a.quantities); });
   keys->add_flag("--quantities", a.quantities,
-                 "Print the quantities that rules of [[exclude]] may use, instead of the keys");
+                 "Instead of the keys, print the quantities that rules of [[exclude]] may use");
   json_flag(keys);
 }
 
@@ -208,8 +210,8 @@ void CommandLine::add_experiment_verbs() {
     return added;
   };
   json_flag(verb("runs",
-                 "List the folders that 'stabctl run' and 'stabctl ab' made when no --folder was "
-                 "given: runs that have ended, and runs that the same command would continue",
+                 "List the folders that 'stabctl run' and 'stabctl ab' made because no --folder "
+                 "was given. To continue an unfinished run, repeat its command",
                  [&a] { return client::runs(a.common); }));
   json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
   CLI::App* status = verb(
@@ -246,16 +248,19 @@ void CommandLine::add_experiment_verbs() {
   };
   on_queue(
       "pause",
-      "Pause an experiment so that others can run; 'resume' measures its interrupted trial again",
+      "Pause an experiment so that others can run. When the experiment is resumed, its interrupted "
+      "trial is measured again",
       "Pause the whole queue: the running experiment continues, but no other begins. Only root and "
-      "stabd's own user may do this",
+      "stabd's own user may pause the queue",
       client::pause);
   on_queue("resume", "Resume a paused experiment, or the queue",
-           "Resume the whole queue. Only root and stabd's own user may do this", client::resume);
-  CLI::App* retry = verb("retry",
-                         "Measure the unsuccessful trials of an ended experiment again and, if the "
-                         "experiment failed or was cancelled, its remaining trials",
-                         [&a] { return client::retry(a.common, a.ids); });
+           "Resume the whole queue. Only root and stabd's own user may resume the queue",
+           client::resume);
+  CLI::App* retry =
+      verb("retry",
+           "Measure the unsuccessful trials of an ended experiment again. If the experiment failed "
+           "or was cancelled, its remaining trials are measured, too",
+           [&a] { return client::retry(a.common, a.ids); });
   retry->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   json_flag(retry);
 
@@ -265,8 +270,8 @@ void CommandLine::add_experiment_verbs() {
   remove->add_option("ids", a.ids, "Numbers of experiments (see 'stabctl list')")->required();
   remove->add_option(
       "--folder,--state", a.common.state,
-      "Remove experiments from the database in this folder, which 'stabctl run' wrote (see "
-      "'stabctl runs'), instead of asking a daemon; no stabd may use the folder meanwhile");
+      "Remove experiments from the database in a folder that 'stabctl run' made (see 'stabctl "
+      "runs'), instead of asking a daemon; no stabd may use the folder meanwhile");
   remove->add_flag("--dry-run", a.dry, "Only show what would be removed");
   json_flag(remove);
 }
@@ -292,18 +297,18 @@ void CommandLine::add_result_verbs() {
   const auto state_option = [&](CLI::App* added) {
     added->add_option(
         "--folder,--state", a.common.state,
-        "Read the results in this folder, which 'stabctl run' wrote (see 'stabctl runs'), without "
-        "a daemon. If the folder holds a single experiment, its number can be left out");
+        "Read the results in a folder that 'stabctl run' made (see 'stabctl runs'), without a "
+        "daemon. If the folder holds a single experiment, its number can be left out");
   };
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
         added->add_option("--metric,--response", a.common.response,
-                          "Response to report instead of the plan's response: wall, user, "
-                          "code-size, ... or a reading of the trials");
+                          "The response to report: wall, user, code-size, ... or a reading of the "
+                          "trials. The default is the plan's response");
     added
         ->add_option("--better", a.common.better,
-                     "Whether lower or higher values are better; by default, the plan decides, and "
-                     "if the plan does not, lower values are better")
+                     "Whether lower or higher values are better. The default is the plan's choice. "
+                     "If the plan makes no choice, lower values are better")
         ->needs(response)
         ->check(CLI::IsMember({"lower", "higher"}));
   };
@@ -325,7 +330,7 @@ void CommandLine::add_result_verbs() {
       report
           ->add_option(
               "--fail-on", a.report_fail_on,
-              "Make the exit code nonzero for these findings, separated by commas; none ignores "
+              "Make the exit code nonzero for these findings, separated by commas; 'none' ignores "
               "all findings. With this option, the exit code is 5 if the experiment failed, was "
               "cancelled or has not ended; without it, the exit code is always 0")
           ->type_name("LIST:{trials,regressed,unsure,none}");
@@ -333,10 +338,11 @@ void CommandLine::add_result_verbs() {
   full_flag(report);
   json_flag(report);
 
-  CLI::App* logs = one_id(verb("logs",
-                               "Show in chronological order what happened in an experiment, with "
-                               "the end of its builds' output and of its trials' stderr",
-                               [&a] { return client::logs(a.common, a.id, a.follow); }));
+  CLI::App* logs =
+      one_id(verb("logs",
+                  "Show in chronological order what happened in an experiment. This includes the "
+                  "last part of the builds' output and of the trials' stderr",
+                  [&a] { return client::logs(a.common, a.id, a.follow); }));
   CLI::Option* follow = logs->add_flag(
       "-f,--follow", a.follow,
       "Follow the experiment until it ends; the exit codes are the same as for 'stabctl watch'");
@@ -345,9 +351,9 @@ void CommandLine::add_result_verbs() {
 
   CLI::App* compare =
       verb("compare",
-           "Show the verdicts of an experiment, or the changes from one experiment to another. "
-           "Changes of measured numbers between two experiments are never verdicts, because the "
-           "machine may have changed in between. So --fail-on regressed ignores these changes",
+           "Show the verdicts of an experiment, or the changes from one experiment to another. The "
+           "machine may have changed between two experiments. So a difference between their "
+           "measured numbers is never a verdict, and --fail-on regressed ignores it",
            [&a] { return client::compare(a.common, a.ids); });
   compare
       ->add_option("ids", a.ids,
@@ -371,17 +377,18 @@ void CommandLine::add_result_verbs() {
                                }));
   CLI::Option* archive = rows->add_option(
       "--archive", a.archive, "File to write the whole experiment to; it must not exist yet");
-  rows->add_option("--format", a.rows.format,
-                   "csv or json: all attempts; hyperfine or benchstat: the measurements, as "
-                   "written by hyperfine --export-json and by Go's benchmarks; coz: the runs of a "
-                   "causal plan, for coz's viewer")
+  rows->add_option(
+          "--format", a.rows.format,
+          "With csv and json, all attempts are exported. With hyperfine and benchstat, the "
+          "measurements are exported in the formats of hyperfine --export-json and of Go's "
+          "benchmarks. With coz, the runs of a causal plan are exported, for coz's viewer")
       ->capture_default_str()
       ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
-  rows->add_option(
-          "--cell", a.rows.cell,
-          "With --format coz: export this cell, named as in reports, if there are several cells")
+  rows->add_option("--cell", a.rows.cell,
+                   "With --format coz: the name of the cell to export, if there are several cells. "
+                   "Reports show the names")
       ->excludes(archive);
-  rows->add_flag("--samples", a.rows.samples, "Export the samples within the trials, one per row")
+  rows->add_flag("--samples", a.rows.samples, "Export each trial's samples, one per row")
       ->excludes(archive);
   rows->add_option("-o,--output", a.rows.output, "File to write; by default stdout")
       ->excludes(archive);
@@ -411,8 +418,8 @@ void CommandLine::add_profile() {
       ->expected(2)
       ->excludes(position);
   profile->add_option("--folder,--state", a.common.state,
-                      "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
-                      "runs'), instead of asking a daemon");
+                      "Read the database in a folder that 'stabctl run' made (see 'stabctl runs'), "
+                      "instead of asking a daemon");
   json_flag(profile);
 }
 
@@ -420,30 +427,30 @@ void CommandLine::add_history() {
   Arguments& a = arguments_;
   CLI::App* history =
       verb("history",
-           "Show the results of one benchmark in all finished experiments that are comparable with "
-           "the latest one, in chronological order, and where the results changed",
+           "Show the results of one benchmark in chronological order, and where they changed. The "
+           "list has all finished experiments that are comparable with the latest one",
            [&a] { return client::show_history(a.common, a.history); });
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
   history->add_option("--metric,--response", a.common.response,
-                      "Response to follow instead of the latest experiment's response");
+                      "Response to follow; the default is the latest experiment's response");
   history->add_option("--last", a.history.last, "How many of the latest experiments to examine")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "Probability of reporting a change in at least one series when no series has "
-                   "changed. The probability of a false alarm has the same limit, separately")
+                   "If no series has changed: the probability that any change is reported. The "
+                   "probability that any alarm is raised is limited to the same value")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
-                      "Write a web page with a picture of each series to this file");
+                      "File for a web page with a picture of each series");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")
       ->capture_default_str();
   history->add_option("--folder,--state", a.common.state,
-                      "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
-                      "runs'), instead of asking a daemon");
+                      "Read the database in a folder that 'stabctl run' made (see 'stabctl runs'), "
+                      "instead of asking a daemon");
   json_flag(history);
 }
 
@@ -462,16 +469,16 @@ void CommandLine::add_replay() {
       ->required();
   replay->add_option(
       "before", a.replay.before,
-      "After --: words to put before the trial's command, such as perf stat. The trial reads stdin "
-      "from the terminal unless the plan names a file. The plan's prepare command runs first, its "
-      "cleanup command does not run, and the trial can use the network");
+      "After --: a prefix, such as perf stat, for the trial's command. The trial reads stdin from "
+      "the terminal unless the plan names a file. The plan's prepare command runs first, but its "
+      "cleanup command does not run. The trial can use the network");
   replay->add_option("--attempt", a.replay.attempt,
                      "Number of the attempt at the trial; by default, the last attempt");
   replay->add_flag("--print", a.replay.print,
                    "Print the command in the syntax of a shell instead of running it");
   replay->add_option("--folder,--state", a.common.state,
-                     "Read the database in this folder, which 'stabctl run' wrote (see 'stabctl "
-                     "runs'), instead of asking a daemon");
+                     "Read the database in a folder that 'stabctl run' made (see 'stabctl runs'), "
+                     "instead of asking a daemon");
   json_flag(replay);
 }
 
@@ -512,9 +519,10 @@ void CommandLine::add_analyze() {
                    "auto (detect from the files), csv, hyperfine or google-benchmark")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
-  analyze->add_option("--factor", a.file_factor,
-                      "Name of the factor and of each file's level, as in version=old,new; by "
-                      "default the factor is 'file' and the levels are the file names");
+  analyze->add_option(
+      "--factor", a.file_factor,
+      "Names for the factor and for the level of each file, as in version=old,new. By default, the "
+      "factor is named 'file' and each level is named like its file");
   analyze
       ->add_option("--factors", a.factors,
                    "Columns of the treatments, separated by commas, as in a,b")
@@ -528,66 +536,67 @@ void CommandLine::add_analyze() {
                       "machines count as different blocks, and all machines have the same weight");
   analyze->add_option(
       "--machine-kind", a.machine_kind,
-      "With --machine: column with the kind of machine. A machine counts as out of order, and is "
-      "left out, if it is much slower than at least two other machines of its kind in three blocks "
-      "in a row, and in most blocks from then on");
+      "With --machine: column with the kind of machine. A machine is left out as faulty if it is "
+      "much slower than the others of its kind in three blocks in a row and in most of the later "
+      "blocks. At least two other machines of this kind are needed");
   analyze
       ->add_option("--answer", a.answer,
-                   "With --machine: whether the answer applies to these machines or to machines "
-                   "like these (both are shown)")
+                   "With --machine: whether the main answer is about these machines only, or about "
+                   "machines like these. The report shows both answers")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
-  analyze->add_option("--random", a.random,
-                      "Column of a random factor within the treatments, such as layout seeds; the "
-                      "model is y ~ a + Error(a:seed)");
-  analyze->add_option("--order", a.order,
-                      "Column that shows when each row was measured: a time (a number or ISO 8601) "
-                      "or a sequence number. Rows are sorted by this column. The correlation "
-                      "between neighboring rows is tested only with this option and a single file. "
-                      "This option is not needed for files from stabctl export, which contain the "
-                      "column started_ns, or for hyperfine's files, which are already in order");
+  analyze->add_option(
+      "--random", a.random,
+      "Column of a random factor, such as the layout seed; the model is y ~ a + Error(a:seed)");
+  analyze->add_option(
+      "--order", a.order,
+      "Column that shows when each row was measured: a time (a number or ISO 8601) or a sequence "
+      "number. Rows are sorted by this column. The correlation between neighboring rows is tested "
+      "only if this option is given, and only for a single file. Two kinds of files do not need "
+      "this option: files from stabctl export have a column started_ns, and hyperfine's files are "
+      "already in order");
   analyze
       ->add_option("--seeds", a.seeds,
-                   "With --random: nested if each cell has its own seeds; crossed if cells share "
-                   "seeds, and the same seed means the same layout. auto means nested, but is an "
+                   "With --random: use nested if each cell has its own seeds, and crossed if the "
+                   "same seed means the same layout in all cells. auto means nested, but is an "
                    "error if cells share a seed")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));
   analyze
       ->add_option("--generators", a.generators,
-                   "Generators of a fractional design, separated by commas, as in d=a:b:c; by "
-                   "default, generators are detected if the table is a regular fraction of all "
-                   "cells of treatments with two levels each")
+                   "Generators of a fractional design, separated by commas, as in d=a:b:c. By "
+                   "default, stabctl finds the generators if all treatments have two levels and "
+                   "the cells in the table are a regular fraction of all cells")
       ->delimiter(',');
   analyze
       ->add_option("--estimand", a.estimand,
                    "The average that decides the verdicts: mean (over all blocks), typical (the "
                    "mean without the lowest and the highest fifth of the blocks) or median (the "
-                   "change that half of the blocks exceed). All three are shown")
+                   "change that half of the blocks exceed). All three averages are shown")
       ->capture_default_str()
       ->check(an_average());
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbors in time. The "
                     "intervals become narrower, but are wrong if the assumption is false");
   analyze->add_flag("--order-drawn", a.order_drawn,
-                    "State that the trials ran in random order (within each block, if there are "
-                    "blocks). With this option, a verdict also needs a randomization test. With "
-                    "--block block or --random, a file from stabctl export states this itself");
+                    "Declare that the trials ran in random order (within each block, if there are "
+                    "blocks). With this option, a verdict also needs a randomization test. For a "
+                    "file from stabctl export, --block block or --random implies this option");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
-      ->add_option(
-          "--losses", a.losses,
-          "Choose what to assume about lost trials: extremes (they could have had any value that "
-          "their limits permit), monotone (one level loses every trial that the other level would "
-          "lose, and some more: Lee's bounds) or random (losses do not depend on the levels)")
+      ->add_option("--losses", a.losses,
+                   "The assumption about lost trials. With extremes, a lost trial may have any "
+                   "value that its limits permit. With monotone, the level with more losses also "
+                   "loses every trial that the other level loses (Lee's bounds). With random, "
+                   "losses do not depend on the levels")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
   analyze->add_option("--lost-at-least", a.lost_at_least,
-                      "The smallest value that a row without a value may have had, such as the "
-                      "timeout that ended the trial");
+                      "For rows without a value: the smallest value that the trial may have had, "
+                      "such as the timeout that ended the trial");
   analyze->add_option("--lost-at-most", a.lost_at_most,
-                      "The largest value that a row without a value may have had");
+                      "For rows without a value: the largest value that the trial may have had");
   analyze
       ->add_option("--resolution", a.resolution,
                    "Resolution of the clock, in the unit of the response; intervals take the "
@@ -617,19 +626,20 @@ void CommandLine::add_analyze() {
       ->check(CLI::IsMember({2, 3}));
   analyze
       ->add_option("--method", a.method,
-                   "standard, or stabilizer: the procedure of Curtsinger and Berger (2013)")
+                   "standard, or stabilizer (the procedure of Curtsinger and Berger, 2013)")
       ->capture_default_str()
       ->check(CLI::IsMember({"standard", "stabilizer"}));
   analyze
-      ->add_option("--error", a.error,
-                   "own: test each comparison against its own variation from block to block; "
-                   "pooled: against the residuals of y ~ block + a")
+      ->add_option(
+          "--error", a.error,
+          "With own, each comparison is tested against its own variation from block to block. With "
+          "pooled, all comparisons are tested against the residuals of y ~ block + a")
       ->capture_default_str()
       ->check(CLI::IsMember({"own", "pooled"}));
   analyze
       ->add_option("--programs", a.programs,
-                   "With --subject: whether the answer applies to these programs or to programs "
-                   "like these (both are shown)")
+                   "With --subject: whether the main answer is about these programs only, or about "
+                   "programs like these. The report shows both answers")
       ->capture_default_str()
       ->check(CLI::IsMember({"these", "like-these"}));
   analyze
@@ -657,22 +667,23 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
            "Only try lines of source files whose paths match this pattern (default: all files "
            "below the current directory)");
   repeated("--binary", of.binaries,
-           "Also try lines of other binaries (libraries) that match this pattern");
+           "Also try lines of other binaries (libraries) whose paths match this pattern");
   repeated("--progress", of.progress,
            "For programs without progress points: count each sample in this line (FILE:LINE) as a "
            "visit to a progress point");
   causal->add_option("--line", of.line, "FILE:LINE: try only this line");
-  causal->add_flag("--end-to-end", of.end_to_end,
-                   "Treat each run as one experiment, whose end is the progress point");
-  causal->add_option(
-      "--speedup", of.speedup,
-      "With --end-to-end and --line: the virtual speedup in every second run, as in 25%");
+  causal->add_flag(
+      "--end-to-end", of.end_to_end,
+      "Treat each run as one experiment, and the end of the run as a visit to the progress point");
+  causal->add_option("--speedup", of.speedup,
+                     "With --end-to-end and --line: virtual speedup of the line, as in 25%. Every "
+                     "second run has this speedup");
   causal->add_option(
       "--arrival-speedup", of.arrival_speedup,
-      "How much time each visit to STAB_ARRIVAL virtually saves the visiting thread, as in 250us");
+      "Time that a thread virtually saves at each visit to STAB_ARRIVAL, as in 250us");
   causal->add_option("--load", of.load,
-                     "How much work arrives at STAB_ARRIVAL, relative to the normal load: one "
-                     "load, as in 1.25x, or several loads, as in 1x,1.5x");
+                     "Load at STAB_ARRIVAL relative to the normal load, as in 1.25x. Several loads "
+                     "are separated by commas, as in 1x,1.5x");
   causal->add_option("--runs", of.runs, "How many times the program runs at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
@@ -684,8 +695,8 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
                    "until each has some visits to a progress point")
       ->capture_default_str();
   causal->add_option("--timeout", of.timeout,
-                     "End a run that takes longer than this time, as in 5min, and leave the run "
-                     "out of the results; by default runs have no time limit");
+                     "Time limit of a run, as in 5min; by default, runs have no time limit. A run "
+                     "that takes longer is ended and left out of the results");
 }
 
 void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
@@ -696,13 +707,28 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
       ->add_option("plan", of.plan,
                    "Plan file that compares the program before and after the change")
       ->required();
-  verify->add_option("--cell", of.cell, "Use the causal profile of this cell, named as in reports");
+  verify->add_option(
+      "--cell", of.cell,
+      "Use the causal profile of the cell with this name. Reports show the names of cells");
   verify->add_option("--line", of.line,
                      "FILE:LINE that was changed; by default, the line that helps most");
   verify
       ->add_option("--speedup", of.speedup,
-                   "How much less time the changed line takes than before, as in 40%")
+                   "How much of the line's time the change saves, as in 40%")
       ->capture_default_str();
+}
+
+// Options of 'stabctl causal' may also stand behind 'verify', which uses only --json.
+Result<void> refuse_unused_by_verify(const CLI::App& causal) {
+  for (const CLI::Option* each : causal.get_options()) {
+    if (each->count() == 0 || each->check_name("--json")) continue;
+    if (!each->nonpositional())
+      return wrong_call(fmt::format("'stabctl causal verify' does not take '{}'",
+                                    one_line(each->results().front(), 60)));
+    return wrong_call(fmt::format(
+        "{} of 'stabctl causal' has no effect with 'verify': leave it out", each->get_name()));
+  }
+  return {};
 }
 
 }  // namespace
@@ -712,16 +738,20 @@ void CommandLine::add_causal() {
   CLI::App* causal = verb("causal",
                           "Run a program, or read existing causal profiles, to find the line that "
                           "is worth making faster",
-                          [&a] {
-                            if (!a.verify.plan.empty())
+                          [this, &a]() -> Result<int> {
+                            if (!a.verify.plan.empty()) {
+                              const CLI::App* of = app_->get_subcommand("causal");
+                              if (auto used = refuse_unused_by_verify(*of); !used)
+                                return std::unexpected(used.error());
                               return client::causal::verify(a.common, a.verify);
+                            }
                             a.causal.json = a.common.json;
                             return client::causal::show_causal(a.causal);
                           });
   CLI::Option* read =
       causal
           ->add_option("--read", a.causal.read,
-                       "Read these profiles in coz's format, all of the same program; - is stdin")
+                       "Read profiles of one program from these files, in coz's format; - is stdin")
           ->expected(1, 1000);
   add_run_options(causal, a.causal);
   // These options are about runs, and profiles that exist need none.
@@ -740,11 +770,11 @@ void CommandLine::add_causal() {
   causal->add_option("--seed", a.causal.seed, "Seed of every random choice")->capture_default_str();
   json_flag(causal);
   CLI::App* verify = causal->add_subcommand(
-      "verify", "Compare the gain that a causal plan predicted with the gain of the real change");
+      "verify", "Check whether a real change gains as much as a causal profile predicted");
   add_verify_options(verify, a.verify);
   verify->add_option("--folder,--state", a.common.state,
-                     "Folder that contains the profile's database, such as a folder of 'stabctl "
-                     "run'; no daemon is needed");
+                     "Folder with the profile's database, for example one that 'stabctl run' made; "
+                     "no daemon is needed");
 }
 
 void CommandLine::add_database_verbs() {
@@ -757,8 +787,8 @@ void CommandLine::add_database_verbs() {
       "Copy the database in this folder, without a daemon; by default, copy the daemon's database");
   json_flag(backup);
   CLI::App* import = verb("import",
-                          "Add the experiment in an archive, under a new number, to the daemon's "
-                          "database or to the database in a folder",
+                          "Add the experiment in an archive to the daemon's database or to a "
+                          "folder's database. The experiment gets a new number",
                           [&a] { return client::import_archive(a.common, a.archive); });
   import->add_option("file", a.archive, "Archive from 'stabctl export ID --archive'")->required();
   import->add_option("--folder,--state", a.common.state,
@@ -783,8 +813,8 @@ void CommandLine::add_database_verbs() {
                             "in a Slurm cluster",
                             [&a] { return client::machines(a.common); });
   machines->add_option("--folder,--state", a.common.state,
-                       "Read the database in this folder, without a daemon; by default the "
-                       "daemon's database, which you must be allowed to read");
+                       "Read the database in this folder, without a daemon. The default is the "
+                       "daemon's database, if you have the right to read it");
   json_flag(machines);
   CLI::App* sql = verb(
       "sql",
@@ -793,11 +823,11 @@ void CommandLine::add_database_verbs() {
   sql->add_option("select", a.sql.statement, "The SELECT, quoted as one word")->required();
   CLI::Option* state =
       sql->add_option("--folder,--state", a.common.state,
-                      "Query the database in this folder (see 'stabctl runs'); by default, in your "
-                      "own daemon's folder or, for root, in the system daemon's folder");
+                      "Query the database in this folder (see 'stabctl runs'); by default, query "
+                      "your own daemon's database or, for root, the system daemon's database");
   sql->add_option("--database", a.sql.database, "File of the database, for example a backup")
       ->excludes(state);
-  sql->add_option("--time-limit", a.sql.seconds, "Give up after this many seconds")
+  sql->add_option("--time-limit", a.sql.seconds, "Stop the query after this many seconds")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
   CLI::Option* csv = sql->add_flag("--csv", a.sql.csv, "Print CSV");
@@ -814,8 +844,8 @@ CommandLine::Action CommandLine::on_machine(Result<int> (*what)(const MachineOpt
 void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
-                   "For trying things out: a folder to use instead of /. stabctl reads and writes "
-                   "proc and sys in this folder, but uses the CPUs of this machine");
+                   "For trying things out: stabctl uses the folders proc and sys in this folder "
+                   "instead of /proc and /sys, but still the CPUs of this machine");
   json_flag(verb);
 }
 
@@ -830,9 +860,9 @@ void CommandLine::add_machine_verbs() {
                      "Also check whether these programs can have random layouts");
   doctor
       ->add_flag("--machines", m.machines,
-                 "Check the Slurm cluster instead, on a machine where scontrol works: show how the "
-                 "cluster's settings affect measurements on its nodes, and which lines in "
-                 "slurm.conf would help")
+                 "Check the Slurm cluster instead of this machine; scontrol must work here. This "
+                 "shows how the cluster's settings affect measurements on its nodes, and which "
+                 "lines in slurm.conf would help")
       ->excludes("program", "--root");
   CLI::App* counters = verb("counters",
                             "List the events that trials can count on this machine, and explain "
@@ -846,7 +876,7 @@ void CommandLine::add_machine_verbs() {
                        "?, it must match the whole name");
   json_flag(counters);
   CLI::App* compiler = app_->add_subcommand(
-      "compiler", "List or add the compilers with which szc can give stack frames random pads");
+      "compiler", "List or add compilers that szc can use to put random pads into stack frames");
   compiler->require_subcommand(1);
   compiler->fallthrough();
   const auto about_compilers = [&](const char* name, const char* help) {
@@ -880,7 +910,7 @@ void CommandLine::add_machine_verbs() {
     added->fallthrough();
     added->callback([this, action = on_machine(what)] { action_ = action; });
     added->add_option("--log", m.log,
-                      "File with the record of changes; by default, this machine's log");
+                      "Log file of the changed settings; by default, this machine's log");
     machine_options(added);
     return added;
   };

@@ -95,8 +95,8 @@ void Allocations::look() {
 void Allocations::try_later() {
   if (!std::exchange(told_, true))
     spdlog::warn(
-        "the cluster has not confirmed that it released all allocations of ended steps; stabd will "
-        "ask again");
+        "steps have ended, but the cluster has not confirmed that it released all their "
+        "allocations; stabd will ask again");
   timer_->start(pause_, period);
   pause_ = std::min(2 * pause_, longest_pause);
 }

@@ -130,8 +130,8 @@ Result<Fd> nameless_file(const std::string& folder) {
 
 std::string why_it_ended(std::optional<int> status) {
   if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGXCPU)
-    return "the reader was stopped, because it used more CPU time than reading a file of this size "
-           "should take";
+    return "the reader process was stopped, because it used more CPU time than a file of this size "
+           "should need";
   return fmt::format("the reader {}: {}", machine::how_it_ended(status),
                      status && WIFSIGNALED(*status) ? "try it again" : "see the log of stabd");
 }

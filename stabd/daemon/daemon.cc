@@ -164,6 +164,9 @@ Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& n
             }
             daemon_.session_->worker_ended(how, place);
             daemon_.after_session_step();
+            // If the experiment's end cannot be stored, the session stays, but stabd ends anyway.
+            if (daemon_.ending_.has_begun() && daemon_.session_ && !daemon_.workshop_.has_worker())
+              daemon_.ending_.leave();
           }};
   if (plan.machines) {
     plan::Machines machines = *plan.machines;
@@ -304,9 +307,8 @@ Result<void> Daemon::has_its_network(const plan::Plan& plan) const {
       workshop_.containment() == machine::Containment::pid_namespace)
     return {};
   return fail(
-      "'experiment.network': stabd cannot cut trials off from the network here, because this "
-      "machine or stabd's settings do not allow namespaces: leave the key out, or allow "
-      "namespaces");
+      "stabd cannot cut trials off from the network here, because this machine or stabd's settings "
+      "do not allow namespaces. Allow namespaces, or leave out 'experiment.network'");
 }
 
 void Daemon::run_next() {
@@ -326,8 +328,8 @@ void Daemon::run_next() {
       continue;
     }
     auto plan = plan::read_plan((*experiment)->plan);
-    auto fits =
-        plan ? results::fits_a_turn(*plan, turn_.longest_of((*experiment)->uid)) : Result<void>();
+    auto fits = plan ? results::fits_a_turn(*plan, turn_.longest_of((*experiment)->uid), false)
+                     : Result<void>();
     if (plan && fits) fits = has_its_network(*plan);
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
@@ -340,6 +342,10 @@ void Daemon::run_next() {
       const auto saved = store_->update_experiment(**experiment);
       if (!saved) spdlog::error("experiment {}: {}", first->id, saved.error().message);
       queue_.end_turn();
+      if (!saved && saved.error().temporary) {
+        queue_.add(*first);
+        return look_again_later();
+      }
       notices_.tell(**experiment, nullptr, (*experiment)->state, (*experiment)->reason,
                     std::nullopt);
       continue;
@@ -490,7 +496,7 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
   if (!text) return std::unexpected(text.error());
   const std::size_t end = std::min(text->find('\n'), text->size());
   if (end > protocol::most_decoded)
-    return fail("the facts that were read from the plan are too long");
+    return fail("the data that the reader process took from the plan is too long");
   const auto plan =
       protocol::decode_reply<protocol::PlanReply>(std::string_view(*text).substr(0, end));
   if (!plan) return std::unexpected(plan.error());

@@ -113,7 +113,7 @@ void run_on(const std::vector<unsigned>& cpus) {
   for (const unsigned cpu : cpus)
     if (cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
   if (!cpus.empty() && sched_setaffinity(0, sizeof set, &set) != 0)
-    spdlog::warn("stabd cannot leave the trials' CPU: {}", std::strerror(errno));
+    spdlog::warn("stabd cannot move itself away from the trials' CPU: {}", std::strerror(errno));
 }
 
 Result<void> may_quiesce(settings::Quiescers who, const Submitter& submitter,
@@ -124,8 +124,8 @@ Result<void> may_quiesce(settings::Quiescers who, const Submitter& submitter,
   if (who == settings::Quiescers::all) return {};
   if (who == settings::Quiescers::owner && submitter.trusted) return {};
   return fail(fmt::format(
-      "plans of {} may not change settings of this machine, according to stabd's settings "
-      "(machine.quiesce_for = \"{}\")",
+      "plans of {} may not change settings of this machine, because stabd's settings have "
+      "machine.quiesce_for = \"{}\"",
       who == settings::Quiescers::owner ? fmt::format("user {}", submitter.uid) : "anybody",
       to_string(who)));
 }

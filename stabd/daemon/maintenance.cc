@@ -114,7 +114,7 @@ void Maintenance::use_retention(const settings::Retention& retention) {
 
 void Maintenance::look_for_old() {
   // Without a limit nothing is written, so that a damaged database stays as it was found.
-  if (retention_.output_days == 0 && retention_.experiments_days == 0) return;
+  if (retention_.output_days == 0 && retention_.experiments_days == 0) return upkeep_.keep_old();
   if (const auto looked = upkeep_.look(retention_, clock_.clocks()); !looked)
     spdlog::error("cannot look for old experiments: {}", looked.error().message);
   old_timer_->start(look_for_old_every);

@@ -102,10 +102,11 @@ class MaintenanceTest : public testing::Test {
     maintenance_.emplace(clock_, *store_, settings::Retention(), [this] { ++changes_; });
   }
   // A client has sent the experiment's archive, and a reader has split it.
-  void send(std::shared_ptr<archive::Spool>& spool) {
+  void send(std::shared_ptr<archive::Spool>& spool, bool believed = false) {
     spool = archive::Spool::make(directory_ / "").value();
     ASSERT_TRUE(archive::write(path_, row_.id, spool->file()));
-    ASSERT_TRUE(archive::take_apart(spool->file(), {.uid = ada, .name = "sent"}, spool->parts()));
+    ASSERT_TRUE(archive::take_apart(
+        spool->file(), {.uid = ada, .believed = believed, .name = "sent"}, spool->parts()));
   }
   void import() {
     send(spool_);
@@ -219,6 +220,33 @@ TEST_F(MaintenanceTest, IfTheClientHangsUpTheRowsOfItsImportAreRemoved) {
   EXPECT_EQ(store_->experiments()->intact.size(), 1U);
 }
 
+TEST_F(MaintenanceTest, AnImportThatIsGivenUpLeavesNeitherItsMachineNorItsCalibrations) {
+  ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
+  send(spool_, true);
+  // The archive comes back to a store that has none of it.
+  store::Remembering::inside("DELETE FROM calibration");
+  remove();
+  clock_.pass(1min);
+  ASSERT_FALSE(store_->machine(row_.machine).value());
+  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  clock_.pass(4ms);
+  EXPECT_TRUE(store_->machine(row_.machine).value()) << "its id is free again";
+  client_.go();
+  clock_.pass(1s);
+  EXPECT_THAT(store_->calibrations(row_.machine).value(), IsEmpty());
+  EXPECT_FALSE(store_->machine(row_.machine).value());
+}
+
+TEST_F(MaintenanceTest, ABelievedImportAddsItsCalibrations) {
+  ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
+  send(spool_, true);
+  store::Remembering::inside("DELETE FROM calibration");
+  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  clock_.pass(1s);
+  EXPECT_FALSE(client_.awaits);
+  EXPECT_EQ(store_->calibrations(row_.machine)->size(), 1U);
+}
+
 TEST_F(MaintenanceTest, ImportsAndRemovalsTakeTurns) {
   send(spool_);
   std::shared_ptr<archive::Spool> second;
@@ -250,6 +278,21 @@ TEST_F(MaintenanceTest, WithoutALimitNobodyLooksForOldData) {
   EXPECT_EQ(clock_.running(), 1U);
   maintenance_->use_retention({});
   EXPECT_EQ(clock_.running(), 0U);
+}
+
+TEST_F(MaintenanceTest, WithoutALimitAnyMoreTheRestOfTheOldDataStays) {
+  const store::Id second = store_->add_experiment(row_).value();
+  maintenance_->trials_run(true);
+  maintenance_->use_retention({.experiments_days = 2});
+  clock_.pass(50h);
+  maintenance_->keep_up();
+  EXPECT_EQ(store_->experiment(row_.id).value(), std::nullopt) << "both were planned";
+  EXPECT_TRUE(store_->experiment(second).value());
+  maintenance_->use_retention({});
+  maintenance_->trials_run(false);
+  clock_.pass(1h);
+  EXPECT_TRUE(store_->experiment(second).value());
+  EXPECT_EQ(trials_left(), 0U) << "a removal that has begun is completed";
 }
 
 }  // namespace

@@ -334,8 +334,8 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
     if (!gone) return std::unexpected(gone.error());
     if (!*gone)
       spdlog::warn(
-          "the worker {} of an interrupted trial was killed but does not end: one of its processes "
-          "waits in the kernel, or is traced by a process outside the trial",
+          "stabd killed the worker {} of an interrupted trial, but the worker does not end: one of "
+          "its processes waits in the kernel, or is traced by a process outside the trial",
           recorded.pid);
     unlink(record.c_str());
   }

@@ -420,7 +420,7 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   if (const std::string what = revisions::unresolved(*plan); !what.empty())
     return fail(
         fmt::format("{} has not been resolved to a commit: submit the plan with stabctl, which "
-                    "adds the commits in a table [revisions]",
+                    "finds the commits and adds them to the plan in a table [revisions]",
                     what));
   if (auto fits = results::fits_a_turn(*plan, user.turn); !fits)
     return std::unexpected(fits.error());
@@ -458,7 +458,7 @@ Result<void> answer_of_plan(const ReadRequest& request, std::string_view line, A
   if (!asked) return std::unexpected(asked.error());
   const auto* submitted = std::get_if<SubmitRequest>(&*asked);
   if (submitted == nullptr)
-    return fail(fmt::format("a request that does not submit a plan may be at most {} long",
+    return fail(fmt::format("only a request that submits a plan may be longer than {}",
                             format_bytes(protocol::most_decoded)));
   const auto reply = checked(*submitted, request);
   if (!reply) return std::unexpected(reply.error());

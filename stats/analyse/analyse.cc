@@ -161,7 +161,7 @@ void note_multiplicity(const Analysis& analysis, Notes& notes) {
         "for its own comparison; the adjusted intervals are valid for all comparisons together.",
         analysis.suite > 0
             ? fmt::format(
-                  "separately for each {0}, for these {0}s together and for {0}s like these",
+                  "once for each {0}, once for these {0}s together, and once for {0}s like these",
                   analysis.spec.subject)
             : "all together",
         100 * analysis.spec.alpha));
@@ -172,10 +172,10 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
     notes.add(
         each.subject,
         fmt::format("the treatments {} interact ({}): the effect of one treatment depends on the "
-                    "levels of the others, which an average over these levels hides.",
+                    "levels of the others, and an average over these levels hides this.",
                     each.aliases.empty()
                         ? each.term
-                        : fmt::format("{} (or an effect that this design cannot tell from it: {})",
+                        : fmt::format("{} (or an effect that looks the same in this design: {})",
                                       each.term, each.aliases),
                     each.family > 1 ? fmt::format("adjusted {}, corrected for all {} interactions",
                                                   p_words(each.p_adjusted), each.family)
@@ -207,11 +207,11 @@ void note_rare(const Prepared& data, const Analysis& analysis, Notes& notes) {
   constexpr double enough = 300;
   if (static_cast<double>(fewest->units) >= enough) return;
   notes.add(fmt::format(
-      "A rare layout may be missing: {0} {1}s can't rule out a layout that occurs up to "
-      "{2:.2g} % of the time (with 95 % confidence). If this layout made one level 20 % "
-      "slower, the mean would move by up to {3:.2g} %. It takes {4:.0f} {1}s to rule "
-      "out layouts that occur more than 1 % of the time. The typical change leaves out "
-      "a fifth of the {1}s at each end, so it does not depend on a rare layout.",
+      "A rare layout may be missing: with 95 % confidence, {0} {1}s rule out only layouts that "
+      "occur more than {2:.2g} % of the time. If a missing layout made one level 20 % slower, the "
+      "mean would move by up to {3:.2g} %. It takes {4:.0f} {1}s to rule out layouts that occur "
+      "more than 1 % of the time. The typical change leaves out a fifth of the {1}s at each end, "
+      "so it does not depend on a rare layout.",
       fewest->units, data.spec.block, 100 * unseen, 20 * unseen, all));
 }
 
@@ -225,12 +225,12 @@ void note_pooling(const Prepared& data, Notes& notes) {
 
 void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
-  notes.add(fmt::format(
-      "The experiment looks at its data up to {} times and may end at any look. The p-values, "
-      "intervals and verdicts of changes allow for all looks at the data (alpha spending, Lan and "
-      "DeMets). All tables except the table of changes are valid only if the number of trials was "
-      "fixed in advance.",
-      data.spec.looks->planned.size()));
+  notes.add(
+      fmt::format("The experiment looks at its data up to {} times and may end at any look. The "
+                  "changes' p-values, intervals and verdicts take all looks into account (alpha "
+                  "spending, Lan and DeMets). The other tables ignore the looks, so they are valid "
+                  "only if the number of trials was fixed in advance.",
+                  data.spec.looks->planned.size()));
 }
 
 }  // namespace
@@ -300,9 +300,9 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   Analysis analysis = analyse_all(without_machines(data, spec, slow), spec);
   for (const SlowMachine& machine : slow)
     analysis.notes.push_back(fmt::format(
-        "{0} {1} is left out of all numbers: in at least three {5}s in a row, the values of {2} on "
-        "this {0} are {3:.2g} times as {4} as on the other {0}s of its kind. Such a {0} is out of "
-        "order, so the answer is about the other {0}s.",
+        "{0} {1} is out of order and is left out of all numbers, so the answer is about the other "
+        "{0}s. In at least three {5}s in a row, the values of {2} on this {0} are {3:.2g} times as "
+        "{4} as on the other {0}s of its kind.",
         spec.subject, machine.name, spec.control.empty() ? "the baseline" : spec.control,
         machine.times, spec.higher_is_better ? "low" : "high", spec.block));
   analysis.slow_machines = std::move(slow);

@@ -550,7 +550,7 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
           ? ""
           : fmt::format(" (whether this depends on the cell: {})", p_words(*effect.loss_p));
   std::string text =
-      fmt::format("trials are missing{}: {}={} lacks {} of {}, {} lacks {} of {} {}. ", depends,
+      fmt::format("trials are missing{}: {}={} lacks {} of {}, and {} lacks {} of {} {}. ", depends,
                   effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
                   loss.level.lost, loss.level.of, plural(loss.unit));
   const bool is_bounded = effect.loss_low || effect.loss_high || effect.loss_difference_low ||
@@ -558,26 +558,26 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
   const std::string error = is_bounded ? ", including the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
-        "If one level lost every trial that the other level would have lost, and some more (Lee's "
+        "If the level with more losses also lost every trial that the other level lost (Lee's "
         "bounds), the change of {} is {}{}.",
         effect.level, range_words(effect), error);
   else
     text += fmt::format(
-        "If each missing trial had the least favorable value that its limits permit, the change of "
-        "{} could be {}{}.",
+        "The missing trials may have any values within their limits, so the change of {} could be "
+        "{}{}.",
         effect.level, range_words(effect), error);
   if (data.spec.losses == Losses::random)
     text +=
-        " As requested, the missing trials do not affect the verdict, because they are assumed to "
-        "be missing at random.";
+        " As requested, the missing trials are assumed to be missing at random, so they do not "
+        "affect the verdict.";
   notes.add(effect.subject, text);
 }
 
 void note_advice(Notes& notes) {
   notes.add(
       "Run the missing trials again, or give the limit that ended them ('--lost-at-least' and "
-      "'--lost-at-most' of 'stabctl analyze'; an experiment uses its timeouts). If few trials are "
-      "missing, you can ask about a typical run instead ('--estimand typical', "
+      "'--lost-at-most' of 'stabctl analyze'). An experiment already uses its timeouts as limits. "
+      "If few trials are missing, you can ask about a typical run instead ('--estimand typical', "
       "'analysis.estimand'). You can also make an assumption about the missing trials ('--losses "
       "monotone' or 'random', 'analysis.losses').");
 }
@@ -733,11 +733,11 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   interaction.reason = made_by_losses;
   notes.add(
       interaction.subject,
-      fmt::format(
-          "the interaction of {} is significant (adjusted {}), but trials are missing. If each "
-          "missing trial had the least favorable value that its limits permit, the interaction "
-          "could be {}. So the answer does not state the interaction as certain.",
-          interaction.term, p_words(*interaction.p_adjusted), range_words(data, interaction)));
+      fmt::format("the interaction of {} is significant (adjusted {}), but trials are missing. "
+                  "These trials may have any values within their limits, so the interaction could "
+                  "be {}. Therefore, the answer does not state the interaction as certain.",
+                  interaction.term, p_words(*interaction.p_adjusted),
+                  range_words(data, interaction)));
 }
 
 std::string cell_words(const Prepared& data, std::size_t cell, std::size_t but) {
@@ -759,19 +759,19 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
   const std::string both = fmt::format("the levels {0}={1} and {0}={2}", effect.treatment,
                                        effect.baseline, effect.level);
   if (contrast_of(data, cells, *comparison).weights.empty()) {
-    withhold(effect, "no two cells with trials differ in this treatment alone");
-    notes.add(
-        effect.subject,
-        fmt::format("{0} can't be compared: no two cells that have trials differ in {1} alone. "
-                    "More trials in the same cells can't help; add cells that differ in {1} alone.",
-                    both, effect.treatment));
+    withhold(effect, "cells that differ in this treatment also differ in another treatment");
+    notes.add(effect.subject,
+              fmt::format("{0} can't be compared: if two cells with trials differ in {1}, they "
+                          "also differ in another treatment. More trials in the same cells can't "
+                          "help. Add cells that differ only in {1}.",
+                          both, effect.treatment));
   } else if (has_own_blocks(data)) {
     withhold(effect, fmt::format("no {} has trials of both levels", data.spec.block));
     notes.add(
         effect.subject,
         fmt::format(
-            "{0} can't be compared, because no {1} has trials of both. More trials can't help: run "
-            "both levels in each {1} or, if {1} is not a block, leave {1} out of the analysis.",
+            "{0} can't be compared: no {1} has trials of both levels. More trials can't help. Run "
+            "both levels in each {1}. If {1} is not a block, leave {1} out of the analysis.",
             both, data.spec.block));
   }
 }
@@ -813,8 +813,9 @@ void refuse_time(const Prepared& data, Effect& effect, Notes& notes) {
       effect.subject,
       fmt::format("the levels {0}={1} and {0}={2} were measured one after the other, so anything "
                   "that changed on the machine meanwhile looks like a change between the levels. "
-                  "No number of trials can tell these two causes apart. Interleave the trials of "
-                  "the two levels, in blocks or in random order, as 'stabctl ab' does.",
+                  "No number of trials can tell a change of the machine from a change between the "
+                  "levels. Interleave the trials of the two levels, in blocks or in random order, "
+                  "as 'stabctl ab' does.",
                   effect.treatment, effect.baseline, effect.level));
 }
 
@@ -856,24 +857,23 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
   if (data.spec.origin != Origin::trial && effect.estimate->variance == 0) return;
   const bool median = data.spec.estimand == Estimand::median;
   const std::string what = median ? "the median" : "a typical run";
-  const std::string ask_else =
-      "or ask about the mean ('--estimand mean' of 'stabctl analyze' or "
-      "'analysis.estimand = \"mean\"' in a plan)";
+  constexpr const char* ask_mean =
+      "'--estimand mean' of 'stabctl analyze' or 'analysis.estimand = \"mean\"' in a plan";
   const bool has_units =
       !effect.unit.empty() && (effect.unit == data.spec.block || effect.unit == data.spec.subject);
   withhold(effect, has_units ? fmt::format("too few {}s for {}", effect.unit, what)
                              : fmt::format("{} needs blocks", what));
   if (has_units)
-    notes.add(effect.subject,
-              fmt::format("{} needs at least {} {}s, and there are {}, so there is no verdict. Add "
-                          "{}s, {}.",
-                          what, median ? least_for_median : least_exact, effect.unit, effect.units,
-                          effect.unit, ask_else));
+    notes.add(effect.subject, fmt::format("{} needs at least {} {}s, and there are {}, so there is "
+                                          "no verdict. Add {}s, or ask about the mean ({}).",
+                                          what, median ? least_for_median : least_exact,
+                                          effect.unit, effect.units, effect.unit, ask_mean));
   else
     notes.add(effect.subject,
-              fmt::format("{} is computed from changes within blocks, but this comparison has no "
-                          "blocks, so there is no verdict. Measure in blocks, {}.",
-                          what, ask_else));
+              fmt::format(
+                  "{} is computed from changes within blocks, but this comparison has no "
+                  "blocks, so there is no verdict. Measure in blocks, or ask about the mean ({}).",
+                  what, ask_mean));
 }
 
 // 5.
@@ -888,13 +888,11 @@ void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   withhold(effect, fmt::format("too few independent {}s", data.spec.block));
   notes.add(
       effect.subject,
-      fmt::format(
-          "neighboring {0}s are alike (the changes of {2} in neighboring {0}s have a correlation "
-          "of {1:.2f}), so {3} {0}s contain only as much information as {4:.1f} independent {0}s, "
-          "which are too few for a verdict. Use many more {0}s, or {0}s that are farther apart in "
-          "time.",
-          data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
-          estimate.independent));
+      fmt::format("the changes of {2} in neighboring {0}s have a correlation of {1:.2f}. So {3} "
+                  "{0}s tell only as much as {4:.1f} independent {0}s, which are too few for a "
+                  "verdict. Use many more {0}s, or {0}s that are farther apart in time.",
+                  data.spec.block, estimate.autocorrelation, effect.treatment, estimate.in_time,
+                  estimate.independent));
 }
 
 // Describes the numbers if two tests disagree, without guessing the reason.
@@ -908,7 +906,7 @@ std::string looks_of(const Prepared& data, const Effect& effect) {
     words.push_back(fmt::format("the correlation between neighboring changes is {:.2f}",
                                 effect.estimate->autocorrelation));
   if (test.without && effect.ratio && !test.influential.empty())
-    words.push_back(fmt::format("without {} {} the change is {:+.3g} %, not {:+.3g} %",
+    words.push_back(fmt::format("without {} {}, the change is {:+.3g} % instead of {:+.3g} %",
                                 data.spec.block, test.influential, 100 * (*test.without - 1),
                                 100 * (*effect.ratio - 1)));
   return words.empty() ? "" : fmt::format(" The numbers: {}.", fmt::join(words, ", "));
@@ -925,10 +923,12 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
       fmt::format("{}={} and {}", effect.treatment, effect.baseline, effect.level);
   if (test.least * static_cast<double>(std::max<std::size_t>(1, family)) >= alpha) {
     if (effect.verdict != Verdict::unsure)
-      notes.add(effect.subject,
-                fmt::format("{} are too few for a randomization test at this level, so the verdict "
-                            "rests on the test of the mean change alone.",
-                            count_words(test.units, effect.unit)));
+      notes.add(
+          effect.subject,
+          fmt::format(
+              "{} are too few for a randomization test at this significance level, so the verdict "
+              "rests on the test of the mean change alone.",
+              count_words(test.units, effect.unit)));
     return;
   }
   if (effect.verdict == Verdict::unsure) {
@@ -936,9 +936,9 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
         *effect.p_adjusted < alpha)
       return;
     notes.add(effect.subject,
-              fmt::format("two tests of {} disagree, so there is no verdict: the randomization "
-                          "test finds that the levels differ in some {}s (adjusted {}), but the "
-                          "test of the mean change finds no difference ({}).{}",
+              fmt::format("two tests of {} disagree, so there is no verdict. The randomization "
+                          "test finds that the levels differ in some {}s (adjusted {}). The test "
+                          "of the mean change finds no difference ({}).{}",
                           pair, effect.unit, p_words(*test.p_adjusted), p_words(*effect.p_adjusted),
                           looks_of(data, effect)));
     return;
@@ -947,7 +947,7 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   const double own = is_same ? effect.p_same_adjusted.value_or(1) : *effect.p_adjusted;
   notes.add(
       effect.subject,
-      fmt::format("two tests of {} disagree, so there is no verdict: the test of the mean change "
+      fmt::format("two tests of {} disagree, so there is no verdict. The test of the mean change "
                   "has an adjusted {}, but the randomization test has {}{}.{}",
                   pair, p_words(own), by_order ? p_words(*by_order) : "none",
                   test.settled ? ""
@@ -971,8 +971,8 @@ void refuse_lacking_machines(const Prepared& data, Analysis& analysis, Notes& no
   }
   notes.add(fmt::format(
       "Some {0}s lack trials of a level, or have no {1} with all levels: {2}. The change on these "
-      "{0}s is not known, and the mean of the other {0}s does not show it. Measure on these {0}s "
-      "again, or remove their rows to ask only about the other {0}s.",
+      "{0}s is not known, and the mean of the other {0}s says nothing about this change. Measure "
+      "on these {0}s again. Or remove their rows, so that the answer is only about the other {0}s.",
       kind, data.spec.block.empty() ? "block" : data.spec.block, lacking));
 }
 
@@ -991,7 +991,7 @@ void refuse_single_blocks(const Prepared& data, Effect& effect, const Analysis& 
   notes.add(
       fmt::format("A {0} needs at least two {1}s for an estimate of its own error, so there is no "
                   "verdict on exactly these {0}s. Run more {1}s on: {2}. The answer about {0}s "
-                  "like these does not need such an estimate.",
+                  "like these does not need each {0}'s own error.",
                   data.spec.subject, unit, fmt::join(single, ", ")));
 }
 
@@ -1089,20 +1089,19 @@ void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes)
     const std::string found =
         fmt::format("the interaction of {} is significant (adjusted {}), but ", each.term,
                     p_words(each.p_adjusted));
-    notes.add(each.subject,
-              empty > 0
-                  ? fmt::format("{}{} of {} combinations of levels {} no trial. If {} left out on "
-                                "purpose, say so with '--losses random'. If the trials there "
-                                "failed or were too slow, they may have caused the interaction, so "
-                                "the answer does not state the interaction as certain.",
-                                found, empty, data.design_cells(), empty == 1 ? "has" : "have",
-                                empty == 1 ? "it was" : "they were")
-                  : found +
-                        "trials are missing, and the interaction has no bounds. Bounds exist only "
-                        "if the treatments have two levels each and every cell has trials. So the "
-                        "answer does not state the interaction as certain. Run the "
-                        "missing trials again, or assume that they are missing at random "
-                        "('--losses random', 'analysis.losses').");
+    notes.add(
+        each.subject,
+        empty > 0
+            ? fmt::format("{}there are no trials at {} of {} combinations of levels. If this is on "
+                          "purpose, say so with '--losses random'. If trials failed or were too "
+                          "slow there, they may have caused the interaction, so the answer does "
+                          "not state the interaction as certain.",
+                          found, empty, data.design_cells())
+            : found +
+                  "trials are missing, and the interaction has no bounds. Bounds exist only if "
+                  "every treatment has two levels and every cell has trials. So the answer does "
+                  "not state the interaction as certain. Run the missing trials again, or assume "
+                  "that they are missing at random ('--losses random', 'analysis.losses').");
   }
 }
 

@@ -122,6 +122,7 @@ Phase Phases::of(std::size_t line) const {
 
 constexpr double ns_of_hour = 3.6e12;
 constexpr double farthest = 0.1;  // distance of nearby speedups
+constexpr double covered = 0.9;   // share of a run that an experiment from end to end covers
 
 bool is_number(const Gain& gain) {
   return std::isfinite(gain.value) && std::isfinite(gain.interval.low) &&
@@ -145,8 +146,8 @@ class Analyser {
     for (std::size_t point = 0; point < profile_.points.size(); ++point) look_at(point);
     if (made_.points.empty())
       return fail(
-          "no progress point was visited in an experiment: put a progress point into the code that "
-          "you want to make faster, at a place that the program passes often");
+          "no progress point was visited during the experiments: put a progress point into the "
+          "code that you want to make faster, at a place that the program passes often");
     std::ranges::sort(made_.points, [](const PointResult& a, const PointResult& b) {
       return std::pair(b.visits, a.point) < std::pair(a.visits, b.point);
     });
@@ -159,23 +160,38 @@ class Analyser {
   void count() {
     made_.runs = profile_.runs.size();
     double ns = 0;
-    made_.is_end_to_end = profile_.runs.size() > 1;
+    has_one_each_ = profile_.runs.size() > 1;
     for (const Run& run : profile_.runs) {
       made_.experiments += run.experiments.size();
-      made_.is_end_to_end = made_.is_end_to_end && run.experiments.size() <= 1;
+      has_one_each_ = has_one_each_ && run.experiments.size() <= 1;
       double sum = 0;
       for (const Experiment& each : run.experiments) sum += static_cast<double>(each.effective_ns);
       ns += std::max(sum, static_cast<double>(run.effective_ns));
     }
+    made_.is_end_to_end = has_one_each_ && do_experiments_cover_runs();
     made_.hours = ns / ns_of_hour;
     made_.runs_are_clusters = made_.runs >= least_runs;
     made_.is_phase_known = phases_.are_known();
   }
 
-  // Each run is a cluster, or parts of runs are. If a run is a single experiment, its speedup 0 is
+  // Returns whether experiments last as long as their runs. Only experiments at speedup 0 tell,
+  // because the time of coz's runs includes pauses. If the time of runs is not known, returns true.
+  [[nodiscard]] bool do_experiments_cover_runs() const {
+    double experiments = 0;
+    double runs = 0;
+    for (const Run& run : profile_.runs)
+      for (const Experiment& each : run.experiments) {
+        if (each.speedup != 0 || run.effective_ns == 0) continue;
+        experiments += static_cast<double>(each.effective_ns);
+        runs += static_cast<double>(run.effective_ns);
+      }
+    return experiments >= covered * runs;
+  }
+
+  // Each run is a cluster, or parts of runs are. If a run has a single experiment, its speedup 0 is
   // in another run.
   [[nodiscard]] std::pair<std::size_t, std::size_t> place(std::size_t run, std::size_t at) const {
-    if (made_.is_end_to_end) return {0, run};
+    if (has_one_each_) return {0, run};
     if (made_.runs_are_clusters) return {run, run};
     constexpr std::size_t parts = 10;
     const std::size_t all = profile_.runs[run].experiments.size();
@@ -242,7 +258,7 @@ class Analyser {
     std::set<std::size_t> runs;
     for (const Observation& each : seen.observations) {
       ++(each.speedup == 0 ? made.baselines : made.sped_up);
-      runs.insert(made_.is_end_to_end ? each.cluster : each.run);
+      runs.insert(has_one_each_ ? each.cluster : each.run);
     }
     made.runs = runs.size();
     // In end-to-end profiles an experiment is a whole run.
@@ -312,7 +328,9 @@ class Analyser {
 
     const auto itself = [](double x) { return x; };
     const auto slope = fit.estimate(itself, itself);
-    if (!slope) return give_up(made, "no visit in the line's experiments with a speedup");
+    if (!slope)
+      return give_up(made,
+                     "while this line had a virtual speedup, the progress point was never visited");
     made.slope = gain_of(*slope, factor_of(*slope), phase);
     const Gain one = gain_of(*slope, 1, phase);
     made.slope_error = one.interval.high - one.value;
@@ -393,6 +411,7 @@ class Analyser {
   const Options& options_;
   Phases phases_;
   Analysis made_;
+  bool has_one_each_ = false;  // several runs, with at most one experiment in each
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ struct Analysis {
   std::size_t experiments = 0;
   double hours = 0;                   // effective
   bool runs_are_clusters = true;      // false: below least_runs, so parts of runs replace them
-  bool is_end_to_end = false;         // each experiment is a run
+  bool is_end_to_end = false;         // each experiment is a whole run
   bool is_phase_known = true;         // false: no samples of whole runs, so all phases are 1
   std::vector<PointResult> points{};  // points that were visited, the most often visited first
 };

@@ -131,7 +131,8 @@ TEST(CausalAnalysis, ALineWhosePointIsNeverVisitedAtASpeedupSaysSo) {
   ASSERT_TRUE(made) << made.error().message;
   const Line& line = made->points.front().lines.front();
   EXPECT_EQ(line.finding, Finding::too_few);
-  EXPECT_EQ(line.too_few, "no visit in the line's experiments with a speedup");
+  EXPECT_EQ(line.too_few,
+            "while this line had a virtual speedup, the progress point was never visited");
 }
 
 // A latency point's number inside is anybody's in a file.
@@ -192,6 +193,28 @@ TEST(CausalAnalysis, RunsOfOneExperimentHaveTheirBaselineInOthers) {
   ASSERT_TRUE(made);
   EXPECT_TRUE(made->is_end_to_end);
   EXPECT_NEAR(made->points.front().lines.front().slope.value, 1.0 / 3, 0.08);
+}
+
+TEST(CausalAnalysis, OneExperimentInAPartOfEachRunHasAPhase) {
+  const auto made = analyse(
+      Simulation(7).make({.lines = {{.gain = third}}, .runs = 80, .experiments = 1, .phase = 0.5}),
+      {});
+  ASSERT_TRUE(made);
+  EXPECT_FALSE(made->is_end_to_end);
+  const Line& line = made->points.front().lines.front();
+  EXPECT_EQ(line.runs, 80U);
+  EXPECT_NEAR(line.phase, 0.5, 0.05);
+  EXPECT_NEAR(line.slope.value, 1.0 / 6, 0.06);
+}
+
+TEST(CausalAnalysis, WithoutTheTimeOfRunsOneExperimentEachIsAWholeRun) {
+  Profile profile =
+      Simulation(7).make({.lines = {{.gain = third}}, .runs = 80, .experiments = 1, .phase = 0.5});
+  for (causal::Run& run : profile.runs) run.effective_ns = 0;
+  const auto made = analyse(profile, {});
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->is_end_to_end);
+  EXPECT_EQ(made->points.front().lines.front().phase, 1);
 }
 
 // Each run is timed from end to end, and half of them with a speedup.

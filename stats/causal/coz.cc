@@ -277,11 +277,19 @@ std::string field(std::string_view name) {
   return one_line(name, longest_name);
 }
 
+// The format has no arrival points, so a progress point of the same name needs another name.
+std::string throughput_name(const Point& point) {
+  constexpr std::string_view arrivals = " (arrivals)";
+  if (!point.is_arrival) return field(point.name);
+  return one_line(point.name, longest_name - arrivals.size()).append(arrivals);
+}
+
 void write_visits(const Profile& profile, const Visits& each, std::string& text) {
   const Point& point = profile.points[each.point];
   const auto out = std::back_inserter(text);
   if (point.kind == PointKind::throughput) {
-    fmt::format_to(out, "throughput-point\tname={}\tdelta={}\n", field(point.name), each.count);
+    fmt::format_to(out, "throughput-point\tname={}\tdelta={}\n", throughput_name(point),
+                   each.count);
   } else {
     fmt::format_to(out, "latency-point\tname={}\tarrivals={}\tdepartures={}\tdifference={}\n",
                    field(point.name), each.count, each.departures, each.inside);
@@ -322,7 +330,8 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
   }
   if (!has_record) return fail("it is empty");
   if (reader.has_only_left_out())
-    return fail(fmt::format("no experiment is left, because {} {} below 0", reader.left_out(),
+    return fail(fmt::format("the profile has no usable experiment: {} {} below 0",
+                            reader.left_out(),
                             reader.left_out() == 1 ? "has a duration" : "have durations"));
   profile = reader.end();
   return {};

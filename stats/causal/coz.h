@@ -22,8 +22,9 @@ inline constexpr std::size_t most_coz_bytes = std::size_t{256} << 20;
 Result<void> read_coz(std::string_view text, Profile& profile);
 
 // read_coz() makes the same runs from this text, except for facts that the format does not have:
-// arrivals, loads, blocks, sampling, and the number of experiments that were left out. Names lose
-// their control characters.
+// loads, blocks, sampling, and the numbers of arrivals and of experiments that were left out. An
+// arrival point becomes a progress point named "NAME (arrivals)". Names lose their control
+// characters.
 std::string as_coz(const Profile& profile);
 
 }  // namespace stab::stats::causal

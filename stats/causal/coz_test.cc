@@ -50,6 +50,24 @@ TEST(Coz, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(again, profile);
 }
 
+TEST(Coz, AnArrivalPointIsNoProgressPointOfTheSameName) {
+  Profile profile{.lines = {"a.c:3"},
+                  .points = {{.name = "request", .is_arrival = true}, {.name = "request"}}};
+  profile.runs.push_back(
+      {.effective_ns = 1000,
+       .experiments = {{.effective_ns = 500,
+                        .arrivals = 9,
+                        .visits = {{.point = 0, .count = 9}, {.point = 1, .count = 7}}}}});
+  Profile again;
+  ASSERT_TRUE(read_coz(as_coz(profile), again));
+  ASSERT_EQ(again.points.size(), 2U);
+  EXPECT_EQ(again.points[0].name, "request (arrivals)");
+  EXPECT_EQ(again.points[1].name, "request");
+  ASSERT_EQ(again.runs.size(), 1U);
+  EXPECT_EQ(again.runs[0].experiments.at(0).visits, profile.runs[0].experiments[0].visits);
+  EXPECT_EQ(as_coz(again), as_coz(profile));
+}
+
 TEST(Coz, TheOrderOfWhatIsWrittenDoesNotDependOnWhereNamesStoodFirst) {
   const std::string experiment =
       "experiment\tselected=b.c:1\tspeedup=0\tduration=500\tselected-samples=7\n";
@@ -105,7 +123,8 @@ TEST(Coz, ExperimentsWithDurationsBelow0AreLeftOutWithTheirPoints) {
     Profile alone;
     const auto refused = read_coz(bad + bad, alone);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "no experiment is left, because 2 have durations below 0");
+    EXPECT_EQ(refused.error().message,
+              "the profile has no usable experiment: 2 have durations below 0");
     EXPECT_EQ(alone, Profile{});
   }
 }

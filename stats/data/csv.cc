@@ -96,8 +96,8 @@ Result<std::string_view> CsvCells::cell(std::size_t column) {
   if (at_end_of_line() || text_[at_] == separator_) return rest.substr(0, size);
   if (text_[at_] == '"')
     return error(column,
-                 "a quote inside a cell that does not begin with a quote; quote the whole "
-                 "cell and double the quotes inside");
+                 "a quote inside a cell that is not quoted; quote the whole cell and double the "
+                 "quotes inside");
   if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
   return error(column, "a carriage return inside a line; end each line with a line feed");
 }
@@ -402,8 +402,8 @@ class Reader {
     if (order_.add(text, point_) || (point_ == ',' && order_.add(text, '.'))) return {};
     return cells_.error(
         order_place_ + 1,
-        fmt::format("'{}' does not say when the row was measured: the column {} needs a number in "
-                    "each row, or a time like 2026-01-31T12:00:00 in each row",
+        fmt::format("'{}' does not say when the row was measured: the column {} must have only "
+                    "numbers, or only times like 2026-01-31T12:00:00",
                     one_line(text, 60), one_line(wanted_.order, 60)));
   }
 

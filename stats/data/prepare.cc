@@ -281,9 +281,10 @@ std::vector<Row> usable_rows(const Dataset& data, Prepared& out) {
     out.notes.add(fmt::format("{} of {} trials have no {} and are left out.", missing,
                               data.response.size(), out.spec.response));
   if (not_positive > 0)
-    out.notes.add(fmt::format(
-        "{} of {} trials have a {} of zero or less, which has no logarithm, and are left out.",
-        not_positive, data.response.size(), out.spec.response));
+    out.notes.add(
+        fmt::format("{} of {} trials have a {} of zero or less. They are left out, because such a "
+                    "value has no logarithm.",
+                    not_positive, data.response.size(), out.spec.response));
   if (rows.empty()) out.notes.add("No trial can be analyzed.");
   return rows;
 }

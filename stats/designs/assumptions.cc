@@ -89,7 +89,8 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   Assumption& added =
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
           nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
-  if (!added.holds) added.instead = "the changes and verdicts, which do not pool variances";
+  if (!added.holds)
+    added.instead = "the changes and verdicts (their intervals and tests do not pool variances)";
 }
 
 // Numbers in the order of time: `series` series of one length, one after the other. Each has its
@@ -121,9 +122,8 @@ Result<AutocorrelationTest> autocorrelation(const Ordered& ordered) {
 Ordered block_contrasts(const Prepared& data, const Subject& subject) {
   const CompleteBlocks blocks = blocks_of(subject);
   Ordered result{.series = 0,
-                 .kind = blocks.cells == 2
-                             ? "differences within blocks"
-                             : "contrasts within blocks, each scaled by its own spread"};
+                 .kind = blocks.cells == 2 ? "differences within blocks"
+                                           : "contrasts within blocks, scaled to the same spread"};
   if (blocks.cells < 2 || blocks.blocks < 3) return result;
   for (const std::vector<double>& series : helmert(blocks)) {
     const Moments spread = moments(series);
@@ -164,9 +164,10 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&
                            ordered.values.size() >= least_for_dependence * ordered.series;
   const char* instead =
-      allowed_for ? "the changes, whose intervals and p allow for correlated neighboring blocks"
-                  : "no test of individual trials, because intervals are too narrow if neighboring "
-                    "trials are correlated; use blocks or compare more runs";
+      allowed_for ? "the changes (their intervals and p-values take the correlation of neighboring "
+                    "blocks into account)"
+                  : "no test of individual trials, because a correlation of neighboring trials "
+                    "makes the intervals too narrow. Use blocks, or compare more runs";
   const auto lag = autocorrelation(ordered);
   const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
@@ -213,10 +214,9 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   }
   const std::size_t n = residuals.values.size();
   if (!(ss > static_cast<double>(n) * data.noise)) return;
-  const char* instead =
-      n > most_for_shapiro_wilk
-          ? "all results, because the means of so many trials are normally distributed"
-          : "the rank-sum and the permutation test";
+  const char* instead = n > most_for_shapiro_wilk
+                            ? "all results (the means of so many trials are normally distributed)"
+                            : "the rank-sum test and the permutation test";
   // Two numbers are equally far from their mean, whatever their distribution.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())

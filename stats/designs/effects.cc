@@ -82,7 +82,7 @@ std::string why_no_interval(const Prepared& data, const Estimate& estimate) {
   if (!estimate.has_error())
     return "there are too few trials to estimate the error, so nothing is tested.";
   if (estimate.ordered)
-    return "there are too few blocks for an interval of the median at this level.";
+    return "there are too few blocks for an interval of the median at this confidence level.";
   if (!estimate.has_ratio())
     return "a mean that is not above zero gives no useful ratio, so differences are given instead.";
   return "the interval of the ratio has no bounds here, so differences are given instead.";
@@ -127,9 +127,8 @@ Effect make_effect(const Prepared& data, const Comparison& comparison,
                 .method = source.method,
                 .unit = source.unit};
   if (!estimate) {
-    notes.add(comparison.subject,
-              fmt::format("the trials do not allow {} {} to be compared with {}.", effect.treatment,
-                          effect.level, effect.baseline));
+    notes.add(comparison.subject, fmt::format("with these trials, {} {} can't be compared with {}.",
+                                              effect.treatment, effect.level, effect.baseline));
     return effect;
   }
   Estimate own = *estimate;

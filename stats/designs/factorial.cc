@@ -71,9 +71,9 @@ void note_fit(const Prepared& data, const std::string& subject, std::size_t cell
   if (!fit.balanced && fit.type == SumsOfSquares::type2 && data.active().size() > 1 &&
       cells == data.cells())
     notes.add(subject,
-              "changes are averages over the other treatments' levels, each with the same weight. "
-              "Sums of squares of type II weight each level by its number of trials, so the table "
-              "may disagree with the changes.");
+              "changes are averages over the other treatments' levels, and each level has the same "
+              "weight. In sums of squares of type II, the weight of a level is its number of "
+              "trials, so the table of sums of squares may disagree with the changes.");
   if (fit.type != data.spec.sums_of_squares)
     notes.add(subject,
               "some cells have no trial, so sums of squares of type III do not exist; the "
@@ -162,10 +162,9 @@ void add_block_table(const Prepared& data, const Subject& subject, const std::ve
   analysis.tables.push_back(strata_table(data, *strata, data.spec.block));
   analysis.tables.back().subject = subject.name;
   if (const std::size_t all = count_blocks(subject); units < all)
-    notes.add(subject.name,
-              fmt::format("{} of {} {}s lack a cell, so the table leaves them out. Each comparison "
-                          "that needs the missing cell leaves them out, too.",
-                          all - units, all, data.spec.block));
+    notes.add(subject.name, fmt::format("{} of {} {}s lack a cell. The table leaves them out, and "
+                                        "so does each comparison that needs the missing cell.",
+                                        all - units, all, data.spec.block));
 }
 
 struct Parts {

@@ -87,11 +87,10 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
   const std::string& seed = data.spec.seed;
   if (!runs.balanced)
     notes.add(subject,
-              fmt::format(
-                  "the seeds of {} have unequal numbers of runs, so the model uses the seed means, "
-                  "and treats each seed as if its number of runs were the harmonic mean of these "
-                  "numbers.",
-                  seed));
+              fmt::format("the seeds of {} have unequal numbers of runs. So the model uses one "
+                          "mean per seed, and assumes that all seeds have the same number of runs. "
+                          "This number is the harmonic mean of the actual numbers of runs.",
+                          seed));
   if (!fit.balanced)
     notes.add(subject,
               fmt::format(
@@ -99,11 +98,11 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
                   seed));
   if (!(runs.within_df > 0))
     notes.add(subject, fmt::format("each seed of {} was run once, so the variance between seeds "
-                                   "cannot be told from the variance between runs.",
+                                   "cannot be separated from the variance between runs.",
                                    seed));
   if (fit.residual_df <= 0)
-    notes.add(subject, fmt::format("with one seed of {} per cell, there is no variance between "
-                                   "seeds to test a treatment against.",
+    notes.add(subject, fmt::format("with one seed of {} per cell, the variance between seeds is "
+                                   "unknown, so treatments can't be tested.",
                                    seed));
 }
 
@@ -120,7 +119,8 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   }
   if (model.result().residual_ss > 0)
     add_normality(seeds, subject.name, fmt::format("means of the seeds of {}", data.spec.seed),
-                  "the rank-sum and the permutation test of the seeds' means", analysis, notes);
+                  "the rank-sum test and the permutation test of the seeds' means", analysis,
+                  notes);
   if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
@@ -180,10 +180,11 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     add_alternatives(data, subject, comparison, effect);
     effect.spread = spread(contrast.weights);
     if (!effect.spread)
-      notes.add(subject.name,
-                fmt::format("there are fewer than six seeds of {} per cell, or the seeds do not "
-                            "differ, so changes of their variance are not reported.",
-                            data.spec.seed));
+      notes.add(
+          subject.name,
+          fmt::format("changes of the variance between seeds are not reported, because there are "
+                      "fewer than six seeds of {} per cell or because the seeds do not differ.",
+                      data.spec.seed));
   }
   if (data.spec.assumptions)
     add_interactions(data, subject.name, estimator, cells, spread, analysis);

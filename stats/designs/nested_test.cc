@@ -88,7 +88,7 @@ TEST(Nested, OneSeedACellTestsNothingAndSaysSo) {
   ASSERT_EQ(analysis.effects.size(), 1U);
   EXPECT_TRUE(analysis.effects[0].ratio);
   EXPECT_FALSE(analysis.effects[0].low);
-  EXPECT_THAT(analysis.notes, Contains(HasSubstr("to test a treatment against")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("treatments can't be tested")));
 }
 
 }  // namespace

@@ -149,9 +149,9 @@ void analyse_padding(const Prepared& data, const Subject& subject, Analysis& ana
                   .method = "seeds of " + data.spec.seed,
                   .unit = "seed"};
     if (arms.lost > 0)
-      notes.add(subject.name,
-                fmt::format("seeds of {} that have trials in only one arm are left out: {}.",
-                            data.spec.seed, arms.lost));
+      notes.add(subject.name, fmt::format("some seeds of {} are left out, because they have trials "
+                                          "in only one arm. Number of these seeds: {}.",
+                                          data.spec.seed, arms.lost));
     if (const auto study = padding_study(arms.trials, data.spec.alpha)) {
       fill(data, *study, effect);
       analysis.tables.push_back(table_of(data, effect, *study));
@@ -159,7 +159,7 @@ void analyse_padding(const Prepared& data, const Subject& subject, Analysis& ana
       if (data.spec.assumptions) {
         add_signed_rank(*study, data.spec.alpha, effect);
         add_normality(study->percent, subject.name,
-                      fmt::format("changes in percent by seed of {}", data.spec.seed),
+                      fmt::format("change of each seed of {}, in percent", data.spec.seed),
                       "the signed-rank test of the seeds' changes", analysis, notes);
       }
     } else {

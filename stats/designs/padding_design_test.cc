@@ -118,8 +118,7 @@ TEST(PaddingDesign, ASeedThatOneArmLostIsLeftOut) {
   const Analysis analysis = analyse(study.data, spec_of());
   EXPECT_EQ(analysis.padding[0].seeds.size(), 5U);
   EXPECT_THAT(analysis.padding[0].seeds, ElementsAre("s0", "s2", "s3", "s4", "s5"));
-  EXPECT_THAT(analysis.notes,
-              Contains(HasSubstr("that have trials in only one arm are left out: 1.")));
+  EXPECT_THAT(analysis.notes, Contains(HasSubstr("in only one arm. Number of these seeds: 1.")));
 }
 
 // One run of the seed's arm (1 is the later arm) loses its number, which lies between the limits.

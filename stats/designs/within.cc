@@ -166,9 +166,9 @@ std::optional<Strata> like_these_strata(const Prepared& data, std::span<const Me
       strata_of(names.shape, all_cells(data), model_terms(data.spec, names), table, data.noise);
   if (strata && !strata->balanced)
     notes.add(
-        fmt::format("Cells have unequal numbers of trials, so the model of all {}s uses the cell "
-                    "means, and treats each cell as if its number of trials were the harmonic "
-                    "mean of these numbers.",
+        fmt::format("Cells have unequal numbers of trials. So the model of all {}s uses one mean "
+                    "per cell, and assumes that all cells have the same number of trials. This "
+                    "number is the harmonic mean of the actual numbers of trials.",
                     data.spec.subject));
   return strata;
 }
@@ -199,8 +199,8 @@ void add_table(const Prepared& data, std::span<const Member> members,
       row.epsilon.reset();
     }
     notes.add(fmt::format(
-        "The table for {0}s like these has no F values, because its strata do not "
-        "include the effect that a {1} has on all {0}s alike. The changes include this effect.",
+        "A {1} may affect all {0}s alike. The table for {0}s like these has no F values, because "
+        "its strata leave out this effect. The table of changes includes the effect.",
         data.spec.subject, data.spec.block));
   }
 }

@@ -88,7 +88,8 @@ Result<void> require_fractions(std::span<const double> fractions) {
   double last = 0;
   for (const double fraction : fractions) {
     if (!(fraction > last && fraction <= 1))
-      return fail("the looks of a sequential test must be in order, within 0 to 1");
+      return fail(
+          "a sequential test needs increasing fractions of the data, each above 0 and at most 1");
     last = fraction;
   }
   return {};

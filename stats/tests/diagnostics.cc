@@ -84,7 +84,7 @@ Result<RunsTest> runs_test(std::span<const double> values) {
     last = side;
   }
   if (test.below < 2 || test.above < 2)
-    return fail("the runs test needs at least two values on each side of the median");
+    return fail("the test of runs needs at least two values on each side of the median");
   const double a = static_cast<double>(test.below);
   const double b = static_cast<double>(test.above);
   test.expected = 1 + 2 * a * b / (a + b);

@@ -173,7 +173,7 @@ std::optional<double> p_same(const Estimate& estimate, double margin) {
 
 Result<Estimate> student(const Moments& a, const Moments& b) {
   if (a.n < 1 || b.n < 1 || a.n + b.n < 3)
-    return fail("a t-test needs at least one value in each sample, and three in all");
+    return fail("a t-test needs at least three values, with at least one value in each sample");
   const double n = static_cast<double>(a.n);
   const double m = static_cast<double>(b.n);
   Estimate result{.difference = b.mean - a.mean, .df = n + m - 2, .base = a.mean};
@@ -236,7 +236,7 @@ Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alp
   study.interval = *interval;
   const double n = static_cast<double>(all.n);
   const auto p = t_two_sided(all.mean / std::sqrt(all.ss / (n - 1) / n), n - 1);
-  if (!p) return fail("the p of the padding study is beyond what can be computed");
+  if (!p) return fail("the p-value of the padding study is beyond what can be computed");
   study.p = *p;
   return study;
 }

@@ -328,7 +328,8 @@ Result<ComponentIntervals> variance_components(std::span<const std::vector<Momen
   if (!repeated)
     return fail("the variance within groups is not known, because each group has a single value");
   if (!any_varies)
-    return fail("the values do not vary within groups, so there is nothing to compare groups with");
+    return fail(
+        "the values do not vary within groups, so differences between groups can't be tested");
   return components(sums_of(cells), alpha);
 }
 

@@ -397,20 +397,20 @@ void note_losses(const Floor& any, const Benchmarks& all, const Spec& spec, Note
                  : "");
   if (any.loss_low || any.loss_high)
     text += fmt::format(
-        "The machine's noise floor is {}, depending on the values that the missing trials would "
-        "have had within their limits. ",
+        "The missing trials may have any values within their limits, so the machine's noise floor "
+        "is {}. ",
         range_words(any));
   if (spec.losses == Losses::random)
     text +=
-        "As requested, the missing trials do not affect the noise floor, because they are assumed "
-        "to be missing at random.";
+        "As requested, the missing trials are assumed to be missing at random, so they do not "
+        "affect the noise floor.";
   else if (any.loss_high)
     text += "The report uses the largest noise floor that the missing trials permit.";
   else if (any.loss_low)
     text +=
-        "Too many missing trials may have differed by any amount, so there is no noise floor. Find "
-        "out why the trials failed, and calibrate again, or assume that trials are missing at "
-        "random ('analysis.losses = \"random\"').";
+        "In too many comparisons, the missing trials could have made the difference arbitrarily "
+        "large, so there is no noise floor. Find out why the trials failed, and calibrate again, "
+        "or assume that trials are missing at random ('analysis.losses = \"random\"').";
   notes.add(text);
 }
 
@@ -446,11 +446,13 @@ std::optional<Calibration> calibrate(const Dataset& data, const Spec& spec, Note
     const std::size_t counted =
         spec.losses == Losses::random ? comparisons.size() : all[code].size();
     if (!floor.margin && static_cast<double>(counted) < needed)
-      notes.add(floor.subject,
-                fmt::format("a separate noise floor needs {:.0f} comparisons.", needed));
+      notes.add(
+          floor.subject,
+          fmt::format("a noise floor for a single benchmark needs {:.0f} comparisons.", needed));
     else if (!floor.margin)
       notes.add(floor.subject,
-                "the missing trials may have differed by any amount, so there is no noise floor.");
+                "the missing trials could have made the differences arbitrarily large, so there is "
+                "no noise floor.");
     result.benchmarks.push_back(std::move(floor));
   }
   result.any = floor_of_any(benchmarks, all, result.benchmarks, spec, notes);

@@ -306,7 +306,8 @@ TEST(Calibration, TooFewComparisonsGiveNoMarginAndSayWhy) {
   EXPECT_THAT(analysis.notes,
               Contains("A noise floor at a confidence of 95 % needs 19 disjoint pairs, but there "
                        "are only 10: raise design.comparisons."));
-  EXPECT_THAT(analysis.notes, Contains("b0, b1: a separate noise floor needs 19 comparisons."));
+  EXPECT_THAT(analysis.notes,
+              Contains("b0, b1: a noise floor for a single benchmark needs 19 comparisons."));
 }
 
 TEST(Calibration, IsTheWholeAnswer) {

@@ -363,10 +363,11 @@ void settle_exact(const Analysis& analysis, Effect& effect) {
                                 spec.response, 100 * (*effect.ratio - 1), 100 * *spec.equivalence);
   } else {
     effect.verdict = (difference < 0) != spec.higher_is_better ? Verdict::faster : Verdict::slower;
-    effect.reason = is_same_in_all_trials(analysis, effect)
-                        ? "exactly, because each level has the same value in every trial"
-                        : fmt::format("exactly, because the difference is the same in every {}",
-                                      effect.unit.empty() ? "trial" : effect.unit);
+    effect.reason =
+        is_same_in_all_trials(analysis, effect)
+            ? "this is exact, because all trials of a level have the same value"
+            : fmt::format("this is exact, because the difference is the same in every {}",
+                          effect.unit.empty() ? "trial" : effect.unit);
   }
 }
 
@@ -405,9 +406,9 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
   if (few)
     notes.add(fmt::format(
         "{} is known only for the builds that were measured. A random 'link_order' or "
-        "'link_padding' can make many other builds, and fewer than five builds per "
-        "level say nothing about other builds. Use five blocks or seeds ('repetitions'), or a "
-        "plan without the random factor, so that builds differ only in the treatment.",
+        "'link_padding' can make many other builds, and fewer than five builds per level are too "
+        "few to say anything about the others. Use five blocks or seeds ('repetitions'), or a plan "
+        "without the random factor. Without this factor, builds differ only in the treatment.",
         spec.response));
 }
 

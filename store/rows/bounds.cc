@@ -144,7 +144,7 @@ bool is_line(const std::string& text) {
 std::string too_long(std::string_view column, std::size_t bytes) {
   for (const TextBound& each : text_bounds())
     if (each.table == "trial" && each.column == column && std::cmp_greater(bytes, each.most))
-      return fmt::format("there are {} in the column {}, but at most {} are stored",
+      return fmt::format("a value of {} is too large for the column {}, which stores at most {}",
                          format_bytes(bytes), column,
                          format_bytes(static_cast<std::uint64_t>(each.most)));
   return "";

@@ -193,7 +193,9 @@ std::optional<StopCause> cause_in(const Row& row) {
   const std::string text = row.text_or_empty("stopped_by");
   const auto cause = stop_cause(text);
   if (!cause && !text.empty())
-    refuse(fmt::format("the cause {} is unknown; use the stabd that wrote the database", text));
+    refuse(fmt::format(
+        "the column 'stopped_by' holds the unknown value {}; use the stabd that wrote the database",
+        text));
   return cause;
 }
 
@@ -201,7 +203,9 @@ std::optional<Quietness> quietness_in(const Row& row) {
   const std::string text = row.text_or_empty("quietness");
   const auto quietness = quietness_named(text);
   if (!quietness && !text.empty())
-    refuse(fmt::format("the quietness {} is unknown; use the stabd that wrote the database", text));
+    refuse(fmt::format(
+        "the column 'quietness' holds the unknown value {}; use the stabd that wrote the database",
+        text));
   return quietness;
 }
 
@@ -335,8 +339,9 @@ Row to_row(const Calibration& calibration) {
 Calibration to_calibration(const Row& row) {
   const auto scope = calibration_scope(row.text("scope"));
   if (!scope)
-    refuse(fmt::format("the scope {} is unknown; use the stabd that wrote the database",
-                       row.text("scope")));
+    refuse(fmt::format(
+        "the column 'scope' holds the unknown value {}; use the stabd that wrote the database",
+        row.text("scope")));
   return {.machine = row.integer("machine"),
           .experiment = row.optional_integer("experiment").value_or(0),
           .name = row.text("name"),

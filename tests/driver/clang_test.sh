@@ -210,7 +210,7 @@ expect 'an older clang' "$szc" a.c b.c -o linked
 lacks 'an older clang gets the pass' older.called pass-plugin
 equal 'an older clang: lines' "$(grep -c . .err)" 1
 has 'an older clang: which' .err 'is Debian clang version 15.0.7'
-has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22; functions still move (set STAB_CC to one of these'
+has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22. Functions still move. To get pads, set STAB_CC to one of these compilers'
 moves 'an older clang' linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'

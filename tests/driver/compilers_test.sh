@@ -105,9 +105,9 @@ expect 'gcc links what stands behind -Wl' "$szc" -shared -o libb.so -Wl,--whole-
 has 'gcc links what stands behind -Wl' .err 'frames in libb.so'
 echo -fuse-ld=bfd >linker.rsp
 expect 'a linker in a response file' "$szcxx" @linker.rsp part.cc -o program
-has 'a linker in a response file' .err 'it is linked by ld.bfd'
+has 'a linker in a response file' .err 'the linker is ld.bfd'
 expect 'a linker by path' "$szcxx" --ld-path="$(command -v ld.bfd)" part.cc -o program
-has 'a linker by path' .err 'it is linked by ld.bfd'
+has 'a linker by path' .err 'the linker is ld.bfd'
 refute 'a linker by path that is not there' "$szcxx" --ld-path=/nowhere/ld part.cc
 for name in "$(gcc -dumpmachine)-gcc" gcc-12 cc; do
   command -v "$name" >/dev/null || continue
@@ -194,7 +194,7 @@ ln -sfn "$(command -v clang-22)" wrapped/current
 STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
 has 'a wrapper of another version' out "/stab-pass-22.so"
 refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
-has 'headers of another version: why' .err 'has another version: beside this clang, install'
+has 'headers of another version: why' .err 'has another version: install the development files'
 # Compilers from between two releases, or from other vendors, have no pass of ours.
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other

@@ -71,7 +71,7 @@ lacks 'without debug information' <(readelf -SW prog) .debug_info
 works 'without local symbols' "$szc" -Wl,-x main.c
 ld.bfd --verbose | sed -n '/^====/,/^====/p' | grep -v '^====' >default.ld
 works 'a linker script' "$szc" main.c -no-pie -T default.ld
-works 'relocations of the user' "$szc" main.c -Wl,-q
+works 'relocations of the user' "$szc" --stab-quiet main.c -Wl,-q
 works 'without startup optimizations' "$szc" -O0 -g main.c
 works 'noisy warnings stay off' "$szc" -Wall -Wextra -Werror main.c
 works 'compressed debug information' "$szc" -g -gz main.c

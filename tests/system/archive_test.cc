@@ -105,7 +105,8 @@ TEST_F(Archive, AnImportedExperimentHasTheSameReportTrialsAndLogs) {
   const std::string before = of("state", {"logs", std::to_string(id_)}).out;
   const std::string after = of("elsewhere", {"logs", "1"}).out;
   EXPECT_TRUE(after.starts_with(before)) << after;
-  EXPECT_THAT(after, HasSubstr("experiment 2 of " + lab_.path("state/stabd.db") + " was written"));
+  EXPECT_THAT(after, HasSubstr("experiment 2 of the database " + lab_.path("state/stabd.db") +
+                               " was written"));
   EXPECT_THAT(after, HasSubstr("imported from " + file()));
   // A folder with one experiment needs no number.
   ASSERT_EQ(of("elsewhere", {"export", "--archive", lab_.path("one.stab")}).code, 0);

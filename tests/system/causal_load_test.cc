@@ -28,8 +28,8 @@ TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
   const std::string path = program();
   const Output made = run({"--load", "1.25x", "--runs", "2", "--json"}, {path, "arrive", "100"});
   ASSERT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("first run, at the original load: 1 thread passes arrival "
-                                  "points; on average, each thread passes one every "));
+  EXPECT_THAT(made.err, HasSubstr("first run, at the original load: 1 thread visited arrival "
+                                  "points; a thread's mean time between two visits was "));
   const json loads = json::parse(made.out)["loads"];
   ASSERT_EQ(loads.size(), 1U);
   EXPECT_EQ(loads[0]["asked"], 1.25);
@@ -37,6 +37,17 @@ TEST_F(CausalLoadTest, ALoadMakesArrivalsFasterByWhatWasMeasured) {
   EXPECT_EQ(loads[0]["runs"], 2);
   EXPECT_GT(loads[0]["had"]["value"].get<double>(), 0);
   EXPECT_FALSE(json::parse(made.out).contains("changes")) << "with what?";
+}
+
+TEST_F(CausalLoadTest, AFailedRunIsLeftOutAndTheNextOneBegins) {
+  const std::string path = program();
+  const Output made =
+      run({"--load", "1x", "--runs", "2", "--json"}, {path, "arrive", "100", lab_.path("times")});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err,
+              HasSubstr("run 1 of 2 at 1x: the program exited with 9; the run is left out"));
+  EXPECT_THAT(made.err, HasSubstr("run 2 of 2 at 1x: "));
+  EXPECT_EQ(json::parse(made.out)["runs"], 1);
 }
 
 // The other half ends at 0.

@@ -73,6 +73,25 @@ TEST_F(CausalOptionsTest, TheDocumentHasEachOptionAndNoOther) {
   EXPECT_EQ(options_in(text_of(STAB_SOURCE_DIR "/doc/causal.md"), "`"), there);
 }
 
+TEST_F(CausalOptionsTest, VerifyRefusesOptionsOfCausalThatHaveNoEffect) {
+  const Words verify{"verify", "3", lab_.path("change.toml")};
+  for (const Words& unused :
+       {Words{"--output", "f"}, Words{"--alpha", "0.01"}, Words{"--runs", "3"},
+        Words{"--scope", "x"}, Words{"--end-to-end"}, Words{"--coz", "f"}}) {
+    Words words = verify;
+    words.insert(words.end(), unused.begin(), unused.end());
+    const Output refused = causal(words);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(unused[0] + " of 'stabctl causal' has no effect"));
+    EXPECT_THAT(refused.err, HasSubstr("'stabctl causal verify --help'"));
+  }
+  EXPECT_THAT(causal({"verify", "3", lab_.path("change.toml"), "--", "program"}).err,
+              HasSubstr("does not take 'program'"));
+  EXPECT_THAT(causal({"verify", "3", lab_.path("change.toml"), "--line", "a.c:3", "--json"}).err,
+              HasSubstr("change.toml"))
+      << "only the plan is missing";
+}
+
 TEST_F(CausalOptionsTest, EndToEndARunIsOneExperimentAndItsEndThePoint) {
   const Words command{program(), "silent", "1000"};
   const Profile drawn = profile_of({"--end-to-end", "--runs", "3"}, command);

@@ -183,8 +183,8 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   EXPECT_EQ(unknown.code, 1);
   EXPECT_EQ(unknown.out, "");
   EXPECT_THAT(unknown.err,
-              HasSubstr("has no cell 'b load=three' with a successful trial: choose a cell with "
-                        "--cell: 'b load=one'"));
+              HasSubstr("has no successful trial of a cell 'b load=three'; choose one of these "
+                        "cells with --cell: 'b load=one'"));
   const Output rows = lab_.ctl({"export", number, "--format", "csv", "--cell", "b load=two"});
   EXPECT_EQ(rows.code, 1);
   EXPECT_THAT(rows.err, HasSubstr("--cell works only with --format coz"));
@@ -235,6 +235,21 @@ TEST_F(CausalPlan, WhatCannotBeProfiledSaysWhatToChange) {
   EXPECT_THAT(failures, HasSubstr("no performance experiment ended"));
   EXPECT_EQ(report["causal"].size(), 0U);
   EXPECT_THAT(report["answer"].get<std::string>(), HasSubstr("see the failures"));
+}
+
+// Each run is one experiment, whose arrivals save far more time than it lasts.
+TEST_F(CausalPlan, PausesThatTakeAllTheTimeAreTheReason) {
+  const int id = run(plan(
+      "[[benchmark]]\nname = \"b\"\n" + build() + "run = [\"${OUT}\", \"arrive\", \"20\"]\n", 1,
+      "[causal]\nend_to_end = true\narrival_speedup = \"10s\"\nline = \"" + line_of("hot") +
+          "\"\n"));
+  const json report =
+      json::parse(lab_.ctl({"report", std::to_string(id), "--json"}).out, nullptr, false);
+  ASSERT_EQ(report["failures"].size(), 1U) << report;
+  const std::string failures = report["failures"].dump();
+  EXPECT_THAT(failures, HasSubstr("pauses took all the time of"));
+  EXPECT_THAT(failures, HasSubstr("'causal.arrival_speedup'"));
+  EXPECT_THAT(failures, Not(HasSubstr("no performance experiment ended")));
 }
 
 TEST_F(CausalPlan, LinesOfFunctionsThatMoveAreTheirs) {
@@ -367,8 +382,8 @@ TEST_F(CausalPlan, ACheckSaysWhatTrialsAre) {
   lab_.write("plan.toml", plan("[[benchmark]]\nname = \"b\"\nrun = [\"/bin/true\"]\n", 5));
   const Output checked = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(checked.code, 0) << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("each trial is a run under the profiler, and each experiment "
-                                     "lasts 10 ms or more"));
+  EXPECT_THAT(checked.out, HasSubstr("each trial runs under the profiler and takes longer because "
+                                     "of virtual pauses; each experiment lasts 10 ms or more"));
   EXPECT_THAT(checked.out, Not(HasSubstr("model")));
 }
 

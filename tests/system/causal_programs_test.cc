@@ -123,7 +123,7 @@ TEST_F(CausalProgramsTest, WhatIsTooShortOrHasNoPointsIsToldWhatToChange) {
   for (int i = 0; i < 10 && !said.contains("too short"); ++i) said = refused({"work", "200"});
   EXPECT_THAT(said, AllOf(HasSubstr("too short: give it more work, or shorten the experiments"),
                           Not(HasSubstr("No progress point"))));
-  EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited: add STAB_PRO"));
+  EXPECT_THAT(refused({"silent", "200"}), HasSubstr("No progress point was visited. Add STAB_PRO"));
 }
 
 // Who has forgotten them does not wait for five runs.
@@ -133,7 +133,7 @@ TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
       causal({"--runs", "3", "--scope", "*/causal_subject.c", "--", path, "silent", "100000"});
   EXPECT_EQ(made.code, 1);
   EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
-                              HasSubstr("No progress point was visited: add STAB_PROGRESS")));
+                              HasSubstr("No progress point was visited. Add STAB_PROGRESS")));
   EXPECT_THAT(made.err, HasSubstr("No progress point was visited in the first 2 s: if the program "
                                   "has no progress point, stop it with Ctrl-C"));
 }

@@ -50,6 +50,17 @@ static int fails_once(const char* file) {
   return 9;
 }
 
+/* Fails the second time: the file has a byte for each time. */
+static int fails_second(const char* name) {
+  FILE* file = fopen(name, "a");
+  fputc('x', file);
+  fflush(file);
+  fseek(file, 0, SEEK_END);
+  const long times = ftell(file);
+  fclose(file);
+  return times == 2;
+}
+
 int main(int count, char** words) {
   if (count < 3) return 99;
   const char* mode = words[1];
@@ -77,6 +88,7 @@ int main(int count, char** words) {
   }
   const int is_silent = strcmp(mode, "silent") == 0;
   const int has_arrivals = strcmp(mode, "arrive") == 0;
+  if (has_arrivals && count > 3 && fails_second(words[3])) return 9;
   const int is_both = strcmp(mode, "both") == 0;
   const int has_phases = strcmp(mode, "phases") == 0;
   for (long i = 0; i < times; ++i) {

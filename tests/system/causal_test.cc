@@ -152,8 +152,9 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
               Not(HasSubstr("=-")));
   const Output refused = causal({"--read", lab_.path("good.coz"), put("none.coz", below)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err,
-              EndsWith("none.coz: no experiment is left, because 1 has a duration below 0\n"));
+  EXPECT_THAT(
+      refused.err,
+      EndsWith("none.coz: the profile has no usable experiment: 1 has a duration below 0\n"));
 }
 
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
@@ -167,7 +168,7 @@ TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
   EXPECT_THAT(refused("startup\ttime=1\nexperiment\tselected=a:1\tspeedup=x\tduration=1\n"),
               EndsWith("bad.coz: line 2: speedup=x is not a number\n"));
   EXPECT_THAT(refused("experiment\tselected=a:1\tspeedup=0\tduration=5\n"),
-              HasSubstr("no progress point was visited in an experiment"));
+              HasSubstr("no progress point was visited during the experiments"));
   EXPECT_EQ(causal({"--read", lab_.path("none.coz")}).code, 1);
   EXPECT_EQ(causal({}).code, 1);
 }
@@ -339,6 +340,22 @@ TEST_F(CausalRunTest, CtrlCEndsTheProgramAndKeepsWhatThereIs) {
   EXPECT_EQ(causal({"--read", lab_.path("cut.coz")}).code, 0);
 }
 
+TEST_F(CausalRunTest, CtrlCLeavesOutARunThatIsOneExperiment) {
+  const std::string program = compile("-g");
+  const pid_t child =
+      start_program({STAB_BIN_DIR "/stabctl", "causal", "--scope", "*/hot.c", "--line", "hot.c:6",
+                     "--end-to-end", "--coz", lab_.path("cut.coz"), "--", program, "100000000"},
+                    lab_.folder(), lab_.path("said"));
+  ASSERT_TRUE(wait_for_text(lab_.path("said"), " experiments, "));
+  kill(child, SIGINT);
+  EXPECT_EQ(end_of(child), 130);
+  const std::string said = read_file(lab_.path("said"), std::size_t{1} << 20).value_or("");
+  EXPECT_THAT(said, HasSubstr("run 1 of 5: the program was interrupted before its end; the run is "
+                              "left out"));
+  EXPECT_THAT(said, Not(HasSubstr("did not start")));
+  EXPECT_EQ(read_file(lab_.path("cut.coz"), 100).value_or("-"), "");
+}
+
 TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
   const auto refused = [&](std::vector<std::string> options, const std::string& program) {
     const Output made = run(std::move(options), {program, "1"});
@@ -355,7 +372,7 @@ TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
   EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("with --binary"));
   EXPECT_THAT(refused({"--line", "hot.c:4000"}, program), HasSubstr("the nearest line with code"));
   EXPECT_THAT(refused({"--line", "cold.c:6"}, program),
-              HasSubstr("the scope contains no code of the file"));
+              HasSubstr("the file in 'cold.c:6' has no code in the scope"));
   EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program),
               HasSubstr("--progress: there is no code for hot.c:4000"));
   EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));

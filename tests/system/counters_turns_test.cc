@@ -42,14 +42,13 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(
       check.out,
-      AllOf(
-          HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
-                    "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
-                    "task-clock\nwith 6 blocks for each set, the plan finds only large changes in "
-                    "the set's events: use more repetitions or fewer sets to find smaller "
-                    "changes\n"),
-          HasSubstr("also compares minor-faults:u, with its own verdicts (less is better), in "
-                    "the blocks that count it\n")));
+      AllOf(HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
+                      "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
+                      "task-clock\nwith 6 blocks for each set of events, the plan finds only large "
+                      "changes in the events: use more repetitions or fewer sets to find smaller "
+                      "changes\n"),
+            HasSubstr("also compares minor-faults:u and gives separate verdicts on it (less is "
+                      "better), in the blocks that count it\n")));
   const json sets =
       json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["rotate"];
   EXPECT_EQ(sets.size(), 2U);
@@ -90,7 +89,7 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   }
   EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out),
               AllOf(HasSubstr("minor-faults:u was counted in only 6 of 12 blocks"),
-                    HasSubstr("task-clock: counted in 6 of 12 blocks, in turn")));
+                    HasSubstr("task-clock: counted in 6 of 12 blocks, because")));
 }
 
 TEST_F(Counters, WhoGoesOnCountsTheSameSets) {

@@ -115,7 +115,7 @@ TEST_F(Exclusion, WhatIsDisturbedToTheEndStandsAndIsNoFailureAndIsNotRetried) {
   EXPECT_EQ(exclusions["effects_without"][0]["units"], 4);
   EXPECT_THAT(
       joined(lab_.ctl({"report", "1"}).out),
-      HasSubstr("2 attempts were disturbed; 1 trial was disturbed in the last attempt, too."));
+      HasSubstr("2 attempts were disturbed. In 1 trial, the last attempt was disturbed, too."));
   EXPECT_NE(lab_.ctl({"compare", "1"}).code, 5);
   // The others of the retried experiment are whole.
   EXPECT_NE(lab_.ctl({"retry", "1"}).code, 0);
@@ -167,7 +167,7 @@ TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("bad.toml", plan_of("'3'") + "[[exclude]]\nwhen = 'wall > 1'\n");
   const Output bad = lab_.ctl({"check", "bad.toml"});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.err, HasSubstr("must not use wall, which is a response"));
+  EXPECT_THAT(bad.err, HasSubstr("must not use the response wall. "));
 }
 
 }  // namespace

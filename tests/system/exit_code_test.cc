@@ -98,7 +98,7 @@ TEST_F(ExitCode, RunHasTheSame) {
             2);
   const Output wrong = run({"--fail-on", "slower", lab_.path("slower.toml")});
   EXPECT_EQ(wrong.code, 1);
-  EXPECT_THAT(wrong.err, HasSubstr("the words trials, regressed and unsure"));
+  EXPECT_THAT(wrong.err, HasSubstr("give one or more of 'trials', 'regressed' and 'unsure'"));
 }
 
 // The rows of the document's table: code and meaning.

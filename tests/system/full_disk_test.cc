@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,33 @@ TEST(FullDisk, PausesAnExperimentThatThenGoesOnAndLosesNothing) {
     EXPECT_EQ(rows[i]["status"], "ok");
   }
   lab.end_daemon(SIGTERM);
+  umount2(lab.path("state").c_str(), MNT_DETACH);
+}
+
+// The worker of the cancelled experiment still ends when stabd is told to stop.
+TEST(FullDisk, ACancellationThatCannotBeStoredDoesNotKeepStabdFromStopping) {
+  Lab lab;
+  if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+      mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    GTEST_SKIP() << "mounts of our own are not allowed here";
+  fs::create_directory(lab.path("state"));
+  ASSERT_EQ(mount("tmpfs", lab.path("state").c_str(), "tmpfs", 0, "size=16m"), 0);
+  lab.write("plan.toml",
+            "[experiment]\nname = \"full\"\n[[benchmark]]\nname = \"b\"\n"
+            "run = [\"/bin/sh\", \"-c\", \"echo began >began; sleep 1000\"]\n"
+            "cleanup = \"echo cleans >cleans; sleep 1000\"\nrepetitions = 1\n");
+  ASSERT_TRUE(lab.start_daemon());
+  const int id = lab.submit("plan.toml");
+  ASSERT_TRUE(wait_for_text(lab.path("began"), "began"));
+  fill(lab.path("state/filler"));
+  ASSERT_EQ(lab.ctl({"cancel", std::to_string(id)}).code, 0);
+  EXPECT_TRUE(wait_for_text(lab.path("stabd.log"), "cannot store the state of experiment"));
+  EXPECT_TRUE(wait_for_text(lab.path("cleans"), "cleans"));
+  const pid_t stabd = lab.daemon();
+  kill(stabd, SIGTERM);
+  const int code = lab.wait_for_daemon();
+  EXPECT_EQ(code, 0);
+  if (code == -1000) kill(stabd, SIGKILL);
   umount2(lab.path("state").c_str(), MNT_DETACH);
 }
 

@@ -186,6 +186,26 @@ TEST_F(HistoryTest, AnExperimentWithoutTheNumberIsLeftOutWithTheReason) {
   EXPECT_THAT(text.out, HasSubstr("Experiment 1 (bare) is left out: no trial of experiment 1 has"));
 }
 
+// Only the response names the parts of a benchmark, such as "b/BM_a".
+TEST_F(HistoryTest, AMetricOfTheWholeBenchmarkCanBeAskedForBesideItsParts) {
+  lab_.write("parts.json", R"({"benchmarks": [{"name": "BM_a", "run_type": "iteration",
+    "iterations": 9, "real_time": 10, "cpu_time": 9, "time_unit": "ns"}]})");
+  run("[experiment]\nname = \"parts\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
+      "run = [\"cat\", \"" +
+      lab_.path("parts.json") +
+      "\"]\n[[measure.output]]\nname = \"time\"\n"
+      "google_benchmark = \"cpu_time\"\n[analysis]\nresponse = \"time\"\n");
+  const json parts = json::parse(history({"b/BM_a", "--json"}).out);
+  EXPECT_EQ(parts["response"], "time");
+  const Output whole = history({"b", "--metric", "wall", "--json"});
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  EXPECT_EQ(json::parse(whole.out)["response"], "wall");
+  const Output neither = history({"b/BM_a", "--metric", "wall"});
+  EXPECT_NE(neither.code, 0);
+  EXPECT_THAT(neither.err,
+              HasSubstr("experiment 1 is left out: 'wall' was not measured for b/BM_a"));
+}
+
 TEST_F(HistoryTest, WhatNobodyMeasuredIsAnErrorWithWhatThereIs) {
   run(plan_of("10"));
   const Output wrong = history({"bb"});

@@ -436,8 +436,8 @@ TEST_F(Layout, CheckRefusesAPlanWhoseBuildLinksStatically) {
                 HasSubstr("the build of 'b' links with " + flag + ": leave " + flag + " out"));
     const Output plain = check(flag, "");
     EXPECT_EQ(plain.code, 0) << plain.err;
-    EXPECT_THAT(plain.out, HasSubstr("random layouts: none inside the program of 'b', because its "
-                                     "build links with " +
+    EXPECT_THAT(plain.out, HasSubstr("random layouts: the program of 'b' does not randomize its "
+                                     "own layout, because its build links with " +
                                      flag));
   }
   EXPECT_EQ(check("-static-libgcc", "[randomize]\ncode = true\n").code, 0);
@@ -472,13 +472,13 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
   };
   EXPECT_THAT(
       check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
-      HasSubstr("random layouts: made by the programs, which must be built by szc: code set by its "
+      HasSubstr("random layouts: the programs make them and must be built by szc: code set by its "
                 "factor, each trial with its own seed"));
   EXPECT_THAT(
       check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
       HasSubstr(
-          "random layouts: made by the programs, with libstabheap.so in programs that szc did not "
-          "build: heap set by its factor, stack = true by default, each trial with its own seed"));
+          "random layouts: libstabheap.so makes them in programs that szc did not build: heap set "
+          "by its factor, stack = true by default, each trial with its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out,
               HasSubstr("place their code and size their stack frames at random in each trial"));
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");

@@ -141,7 +141,8 @@ TEST_F(Measures, CheckSaysWhatWillBeReadAndRefusesWhatCannotBe) {
 TEST_F(Measures, SeveralResponsesAreComparedEachForItself) {
   write_plan(script, measures + "[analysis]\nresponse = [\"wall\", \"ops\"]\nhigher = [\"ops\"]\n");
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
-  EXPECT_THAT(check.out, HasSubstr("also compares ops, with its own verdicts (more is better)\n"));
+  EXPECT_THAT(check.out, HasSubstr("also compares ops and gives separate verdicts on it (more is "
+                                   "better)\n"));
   const int id = run_to_end();
   const json document = report(id);
   EXPECT_EQ(document["analysis"]["response"], "wall");

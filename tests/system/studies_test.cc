@@ -148,7 +148,8 @@ TEST_F(Studies, CheckShowsWhatACalibrationComesTo) {
   lab_.write("quiet.toml", calibration);
   const std::string text = check("quiet");
   EXPECT_THAT(text, HasSubstr("quiet: calibration, 2 benchmarks x 2 cells in 20 blocks"));
-  EXPECT_THAT(text, HasSubstr("A/A comparisons: 10 for each benchmark, with 2 blocks each"));
+  EXPECT_THAT(text, HasSubstr("each benchmark is compared with itself 10 times, in 2 blocks each "
+                              "time"));
   EXPECT_THAT(text, HasSubstr("log(wall) ~ block + arm"));
 }
 

@@ -316,10 +316,11 @@ TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
             program + "\"]\n" + benchmark + "\n");
     return lab_.path("61234/long.toml");
   };
-  EXPECT_THAT(as(ada, {"submit", plan("timeout = \"24h\"")}).err,
-              HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set the "
-                        "benchmark's timeout to at most 1h, or ask root to submit the plan or to "
-                        "raise limits.turn"));
+  EXPECT_THAT(
+      as(ada, {"submit", plan("timeout = \"24h\"")}).err,
+      HasSubstr("a trial of 'b' may take 24h (its timeout), but limits.turn is 1h: set the "
+                "benchmark's timeout to at most 1h. Alternatively, root can submit the plan "
+                "as it is or raise limits.turn"));
   EXPECT_THAT(as(ada, {"submit", plan("timeout = \"1h\"\nprepare = \"true\"")}).err,
               HasSubstr("may take 2h (2 commands with a timeout of 1h each), but limits.turn is "
                         "1h: set the benchmark's timeout to at most 30min"));
@@ -362,7 +363,7 @@ TEST_F(Users, GiveTheMachineAwayWhenTheirTurnIsOver) {
     const std::string said = as(ada, {"logs", of_ada}).out;
     EXPECT_THAT(said, HasSubstr("it is another user's turn"));
     if (design == long_blocks)
-      EXPECT_THAT(said, HasSubstr("when block 1 starts again from its first trial"));
+      EXPECT_THAT(said, HasSubstr("Then block 1 starts again from its first trial"));
     const json row = json::parse(as(ada, {"list", "--json"}).out).back();
     EXPECT_THAT(row["state"].get<std::string>(), ::testing::AnyOf("queued", "building", "running"));
     ASSERT_EQ(as(ada, {"cancel", of_ada}).code, 0);

@@ -212,7 +212,7 @@ TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
   ASSERT_EQ(chown(lab_.path(std::to_string(ada)).c_str(), ada, ada), 0);
   const Output refused = as(ada, {"backup", copy});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("which only root and stabd's own user may copy"));
+  EXPECT_THAT(refused.err, HasSubstr("only root and stabd's own user may copy this database"));
   EXPECT_FALSE(fs::exists(copy));
   EXPECT_EQ(as(0, {"backup", copy}).code, 0);
 }

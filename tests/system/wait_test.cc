@@ -97,7 +97,7 @@ TEST_F(Wait, PauseCancelStopAndKillEndItAtOnce) {
   ASSERT_TRUE(lab_.start_daemon());
   const int id = submit("wait_for_quiet = '20h'");
   ASSERT_TRUE(waits(id)) << status(id);
-  EXPECT_THAT(status(id), HasSubstr(" of 20 h 0 min"));
+  EXPECT_THAT(status(id), HasSubstr(", at most 20 h 0 min"));
   EXPECT_EQ(lab_.ctl({"pause", std::to_string(id)}).code, 0);
   EXPECT_TRUE(lab_.wait_for(id, "paused"));
   EXPECT_EQ(lab_.ctl({"resume", std::to_string(id)}).code, 0);

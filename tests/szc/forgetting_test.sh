@@ -44,7 +44,7 @@ bounded() {
   HAZARD_MS=3000 run "$folder/ours" "code=1:strict=1:budget=off:period=2ms:seed=3:report=$folder/report" >"$folder/output"
   bytes=$(sed -n 's/.*"layout_bytes": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
   epochs=$(sed -n 's/.*"epochs": \([0-9]*\).*/\1/p' "$folder/report" | tail -1)
-  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep -q '"why_given_up": "no room for another layout: all layouts are kept, up to a limit of 256 MB' &&
+  if grep -qx 'exit 0' "$folder/output" && tail -n 1 "$folder/report" | grep -q '"why_given_up": "no room for another layout within the limit of 256 MB: all layouts are kept' &&
     [ "${epochs:-0}" -ge 5 ] && [ "${bytes:-0}" -gt 0 ] && [ "${bytes:-0}" -le $((256 << 20)) ]; then
     echo "$1 $2: $epochs layouts of $bytes bytes"
   else

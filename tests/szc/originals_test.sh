@@ -158,4 +158,13 @@ echo 'int main(void) { return 0; }' >empty.c
 says said 'note: --stab-link-order has no effect on by_bfd: only lld'
 "$szc" --stab-off --stab-strict --stab-link-order=5 -fuse-ld=bfd -o by_bfd empty.c 2>said && fail "a link order without effect"
 says said '--stab-link-order has no effect on by_bfd'
+for keep in -Wl,--emit-relocs -Wl,-q; do
+  "$szc" "$keep" -o kept empty.c 2>said || fail "$keep: $(cat said)"
+  says said 'note: --emit-relocs has no effect on kept: the relocations do not describe moved code'
+  "$szc" --stab-strict "$keep" -o kept empty.c 2>said && fail "$keep is dropped under --stab-strict"
+  says said '--emit-relocs has no effect on kept'
+  "$szc" --stab-off "$keep" -o kept empty.c 2>said || fail "$keep: $(cat said)"
+  [ ! -s said ] || fail "a note although $keep has its effect: $(cat said)"
+  readelf -SW kept | grep -q '[.]rela[.]text' || fail "--stab-off $keep keeps no relocations"
+done
 finish

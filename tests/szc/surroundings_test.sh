@@ -255,7 +255,7 @@ for linker in mold gold; do
   command -v ld.$linker >/dev/null || { skipped "no $linker"; continue; }
   program $linker "g++ -fuse-ld=$linker"
   same "a library of $linker" $linker/program
-  program by_$linker "$szc -fuse-ld=$linker" -fuse-ld=$linker "program is not randomized: it is linked by ld.$linker, not by lld"
+  program by_$linker "$szc -fuse-ld=$linker" -fuse-ld=$linker "program is not randomized: the linker is ld.$linker, not lld"
   same "all by $linker" by_$linker/program
 done
 from=program.cc program thin "$szc" -flto=thin

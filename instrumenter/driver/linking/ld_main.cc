@@ -78,7 +78,7 @@ Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scr
   if (!why) return std::unexpected(why.error());
   settings.exec_stack = !why->empty();
   if (settings.exec_stack && speaks(link, settings))
-    fmt::print(stderr, "szc: note: {} gets an executable stack, as it would from ld: {}\n",
+    fmt::print(stderr, "szc: note: {} gets an executable stack (ld would do the same): {}\n",
                link.output, *why);
   return {};
 }
@@ -91,7 +91,7 @@ void decide_padding(const LinkArguments& link, LinkSettings& settings) {
     fmt::print(
         stderr,
         "szc: note: --stab-link-padding puts no gaps between the functions of {} that are compiled "
-        "at link time (-flto): {} cannot add them, but lld {} can (set STAB_CC=clang-{})\n",
+        "at link time (-flto). {} cannot add these gaps, but lld {} can: set STAB_CC=clang-{}\n",
         link.output, settings.linker, padding_lld, padding_lld);
 }
 
@@ -104,8 +104,8 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
   const Identity identity = identify(settings.clang);
   if (identity.kind == Identity::Kind::gcc)
     fmt::print(stderr,
-               "szc: note: stack frames in {} get no pads: only clang can add pads, but {} is {}; "
-               "functions still move (--stab-quiet hides this note)\n",
+               "szc: note: stack frames in {} get no pads: only clang can add pads, but {} is {}. "
+               "Functions still move. --stab-quiet hides this note\n",
                link.output, settings.clang, identity.name);
   else if (!pass_for(companions, settings.clang, identity).empty())
     return;
@@ -113,14 +113,14 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
     fmt::print(
         stderr,
         "szc: note: stack frames in {} get no pads: {} does not load szc's pass for clang "
-        "{}, perhaps because this clang was built with assertions; functions still move (build a "
-        "pass with 'szc --stab-add-compiler {}', or use --stab-quiet)\n",
+        "{}, perhaps because this clang was built with assertions. Functions still move. To get "
+        "pads, build a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides this note\n",
         link.output, settings.clang, identity.llvm, settings.clang);
   else
     fmt::print(stderr,
-               "szc: note: stack frames in {} get no pads: {} is {}, but szc has passes for {}; "
-               "functions still move (set STAB_CC to one of these, build a pass with 'szc "
-               "--stab-add-compiler {}', or use --stab-quiet)\n",
+               "szc: note: stack frames in {} get no pads: {} is {}, but szc has passes for {}. "
+               "Functions still move. To get pads, set STAB_CC to one of these compilers, or build "
+               "a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides this note\n",
                link.output, settings.clang, identity.name, versions_with_pass(companions),
                settings.clang);
 }
@@ -172,7 +172,7 @@ Result<LinkSettings> read_link_settings() {
 std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
                      const Companions& companions) {
   if (!is_lld(settings.linker))
-    return fmt::format("it is linked by {}, not by lld",
+    return fmt::format("the linker is {}, not lld",
                        std::filesystem::path(settings.linker).filename().string());
   if (!link.obstacle.empty()) return link.obstacle;
   const bool library = link.kind == Output::library;
@@ -180,7 +180,7 @@ std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
     return "szc's runtime or stab-link is not installed";
   std::error_code error;
   if (std::filesystem::exists(link.output, error) && !is_regular(link.output))
-    return "it is not a regular file";
+    return "the output is not a regular file";
   return "";
 }
 
@@ -196,8 +196,8 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
     fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
   if (settings.link_order && !is_lld(settings.linker)) {
     const std::string ignored = fmt::format(
-        "--stab-link-order has no effect on {}: only lld orders sections at random, but {} links "
-        "it",
+        "--stab-link-order has no effect on {}: only lld orders sections at random, but the linker "
+        "is {}",
         link.output, std::filesystem::path(settings.linker).filename().string());
     if (settings.strict) return fail(ignored);
     if (speaks(link, settings)) fmt::print(stderr, "szc: note: {}\n", ignored);
@@ -216,6 +216,14 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
   if (auto decided = decide_stack(link, settings, scratch); !decided)
     return std::unexpected(decided.error());
   if (settings.off || !why_not.empty()) return run_and_wait(plain_link(job, settings));
+  if (link.wants_relocations) {
+    const std::string ignored = fmt::format(
+        "--emit-relocs has no effect on {}: the relocations do not describe moved code, so "
+        "only szc uses them. --stab-off keeps the relocations",
+        link.output);
+    if (settings.strict) return fail(ignored);
+    if (speaks(link, settings)) fmt::print(stderr, "szc: note: {}\n", ignored);
+  }
   tell_of_missing_pads(link, settings, companions);
   return link_and_instrument(job, settings, companions, scratch);
 }

@@ -276,28 +276,28 @@ std::string_view describe(abi::PadReason reason) {
       return "the function makes no calls, is of a kind that szc leaves alone, or was not compiled "
              "by szc";
     case PadReason::no_description:
-      return "it has no frame description";
+      return "the function has no frame description";
     case PadReason::unclear_flow:
-      return "szc does not understand all paths through its code";
+      return "szc does not understand all paths through the function's code";
     case PadReason::unclear_stack:
-      return "it changes the stack pointer in a way that szc does not understand";
+      return "the function changes the stack pointer in a way that szc does not understand";
     case PadReason::no_number:
-      return "the size of its frame does not fit in 32 bits";
+      return "the size of the function's frame does not fit in 32 bits";
     case PadReason::description:
-      return "its code and its frame description disagree";
+      return "the function's code and its frame description disagree";
     case PadReason::outside_access:
-      return "it uses the stack pointer to access memory above its frame";
+      return "the function uses the stack pointer to access memory above its frame";
     case PadReason::mixed_access:
-      return "it may access one part of its frame in two ways, for example through both the stack "
-             "pointer and the frame pointer";
+      return "the function may access one part of its frame in two ways, for example through both "
+             "the stack pointer and the frame pointer";
     case PadReason::entered_inside:
-      return "other code jumps into it";
+      return "other code jumps into the function";
     case PadReason::description_width:
-      return "the function's frame is too large for the frame's description";
+      return "the function's frame description has no room for the size of a frame with a pad";
     case PadReason::records_differ:
-      return "the pass's records of the function contradict each other";
+      return "szc's compiler pass stored contradictory records of the function";
     case PadReason::arguments:
-      return "it may have arguments on the stack, but has no frame pointer";
+      return "the function may have arguments on the stack, but has no frame pointer";
     case PadReason::taken_on_entry:
       return "the function allocates its pad anew at each call";
     case PadReason::count:

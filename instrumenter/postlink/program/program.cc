@@ -262,9 +262,10 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::unknown_relocation:
       return "has a relocation of an unknown kind";
     case PinReason::outside_reference:
-      return "refers to an address outside itself that would be out of reach after a move";
+      return "refers to an address outside the function; a moved function could not reach this "
+             "address";
     case PinReason::label_reference:
-      return "the address of one of its labels is used in an unknown way";
+      return "the program uses the address of one of the function's labels in an unknown way";
     case PinReason::data_in_code:
       return "contains data among its instructions";
     case PinReason::falls_through:
@@ -274,9 +275,9 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::too_large:
       return "is too large";
     case PinReason::unwind_info:
-      return "its unwind information cannot move with the function";
+      return "the function's unwind information cannot move with it";
     case PinReason::caller_sensitive:
-      return "calls dlopen, dlsym or a similar function, which checks its caller";
+      return "calls dlopen, dlsym or a similar function; such a function checks its caller";
     case PinReason::runtime_page:
       return "shares a page with the runtime";
     case PinReason::unsized:

@@ -16,6 +16,6 @@ void note_damage(const char* why);
 void end_if_damaged();
 
 constexpr const char* no_block = "free() or realloc() was called with an invalid address";
-constexpr const char* freed_twice = "a block was freed twice, or used by realloc() after free()";
+constexpr const char* freed_twice = "a block was freed twice, or passed to realloc() after free()";
 
 }  // namespace stab::heap

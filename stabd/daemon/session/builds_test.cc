@@ -144,7 +144,7 @@ TEST(FindIdentical, OneBenchmarkWithOneBinaryFailsNothing) {
     if (slot.benchmark == 0) slot.binary_sha256 = "same";
   EXPECT_EQ(all.reason(), "");
   for (BuildSlot& slot : all.builds.slots) slot.binary_sha256 = "same";
-  EXPECT_THAT(all.reason(), HasSubstr("of each benchmark that was built at opt = O1"));
+  EXPECT_THAT(all.reason(), HasSubstr("of each built benchmark are identical with opt = O1"));
   for (BuildSlot& slot : all.builds.slots) slot.usable = slot.levels[0] == "O1";
   EXPECT_EQ(all.reason(), "") << "no pair is left to compare";
 }
@@ -190,6 +190,25 @@ TEST(FindIdentical, RandomOrdersThatDoNothingAtOneLevelFailNothing) {
   EXPECT_EQ(all.reason(), "");
   all.give(0, "O1", "another");
   EXPECT_THAT(all.reason(), HasSubstr("link_order = "));
+}
+
+// The binaries are identical, but the trials are not.
+TEST(FindIdentical, LevelsThatTrialsUseInAnotherWayAreNotRefused) {
+  const std::string start =
+      "[experiment]\nname = 'x'\n[[benchmark]]\nname = 'b'\nbuild = 'cc ${MODE} -o ${OUT}'\n";
+  const std::string mode = "[factor.mode]\nlevels = { a = { MODE = '1' }, b = { MODE = '2' } }\n";
+  const auto reason_for = [&](const std::string& run) {
+    Case all(start + run + few + mode);
+    all.give(0, "a", "same");
+    all.give(0, "b", "same");
+    return all.reason();
+  };
+  EXPECT_THAT(reason_for("run = ['${OUT}']\n"), HasSubstr("identical"));
+  for (const char* run :
+       {"run = ['${OUT}', '${MODE}']\n", "run = ['${OUT}', '${DIR}/lib.so']\n",
+        "run = ['${OUT}', '${LIBRARY}']\n[variables]\nLIBRARY = '${DIR}/lib.so'\n",
+        "run = ['${OUT}']\nprepare = 'cp ${DIR}/data.txt /tmp'\n"})
+    EXPECT_EQ(reason_for(run), "") << run;
 }
 
 TEST(FindIdentical, OneRandomOrderHasNothingToDifferFrom) {

@@ -64,8 +64,8 @@ std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Exp
     if (!slot.usable || slot.in_place.empty() || benchmark.run.front() != "${OUT}") continue;
     if (plan::resolve(plan, expansion.trials[i]).needs == plan::Needs::nothing) continue;
     return fmt::format(
-        "the plan asks for a random layout, but the program built for '{}' can't have one: {}; "
-        "change the build, or take the random layout out of the plan",
+        "the plan asks for a random layout, but the program built for '{}' can't have one: {}. "
+        "Change the build, or take the random layout out of the plan",
         benchmark.name, slot.in_place);
   }
   return std::nullopt;

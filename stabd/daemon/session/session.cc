@@ -179,6 +179,7 @@ void Session::save_state() {
     return;
   }
   unsaved_ = false;
+  unsaved_why_.clear();
   note("state", experiment_.reason.empty() ? experiment_.state
                                            : experiment_.state + ": " + experiment_.reason);
 }
@@ -263,7 +264,7 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   auto run = std::get<protocol::RunReply>(*reply);
   // Only the session decides whether a trial was disturbed.
   if (run.status == TrialStatus::disturbed)
-    return bad("the worker calls a trial disturbed, but only stabd may decide that");
+    return bad("the worker reported a trial as disturbed, but only stabd may decide that");
   // At a limit, the kernel may have slowed the trial down, or the program may have run without
   // something it was refused. So the trial doesn't count.
   const std::string passed = around_.passed();
@@ -292,8 +293,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   const bool is_first = experiment_.machine == 0;
   if (!has_several() && !is_first && experiment_.machine != *machine)
     note("machine",
-         "the machine has changed since the experiment began: its earlier trials ran in a "
-         "different state of the machine");
+         "the machine has changed since the experiment began, so the experiment's earlier trials "
+         "ran in a different state of the machine");
   if (!has_several() || is_first) experiment_.machine = *machine;
   // Later workers try to keep to the CPUs of the first trials.
   if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
@@ -496,7 +497,7 @@ void Session::lost_node(Place& place, const std::string& how) {
   const auto lost = std::exchange(place.lost, std::nullopt)
                         .value_or(protocol::LostReply{
                             .loss = std::string(to_string(Loss::step_lost)),
-                            .reason = fmt::format("the process that starts the step {}", how)});
+                            .reason = fmt::format("the step's launcher process {}", how)});
   const Loss loss = protocol::loss_named(lost.loss);
   // A controller that is away is asked every few seconds.
   const std::string text = fmt::format("{}: {}", to_string(loss), lost.reason);
@@ -597,7 +598,9 @@ Result<void> Session::hold(std::uint32_t uid) {
                             to_string(state_)));
   if (experiment_.held_by != 0) experiment_.held_by = uid;
   apply(Event::hold, held_reason(*experiment_.held_by));
-  return {};
+  if (unsaved_why_.empty()) return {};
+  return fail(fmt::format("experiment {} is being paused, but that cannot be stored{}: {}",
+                          experiment_.id, unsaved_ ? " yet" : "", unsaved_why_));
 }
 
 void Session::give_way_for(const std::string& why) {
@@ -621,7 +624,7 @@ void Session::give_way() {
   abandoned_ = block;
   if (split) return give_way_for(std::string(turn_is_over));
   if (!stored(store_.reopen(experiment_.id, positions->first, positions->second))) return;
-  give_way_for(fmt::format("{}, when {} {} starts again from its first trial", turn_is_over,
+  give_way_for(fmt::format("{}. Then {} {} starts again from its first trial", turn_is_over,
                            block.first ? "warm-up block" : "block", block.second + 1));
 }
 

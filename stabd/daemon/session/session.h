@@ -221,7 +221,8 @@ class Session {
   void give_way();
   [[nodiscard]] std::optional<BlockId> abandoned_block() const { return abandoned_; }
   // Pauses the experiment for this user. The running trial is repeated when the experiment
-  // continues.
+  // continues. If the pause cannot be stored, the experiment is still paused, but the error says
+  // so, because a restarted daemon would continue it.
   Result<void> hold(std::uint32_t uid);
 
   [[nodiscard]] State state() const { return state_; }
@@ -367,7 +368,7 @@ class Session {
   std::chrono::steady_clock::time_point looked_;
   std::vector<store::Build> earlier_builds_;  // the stored builds when this worker started
   bool unsaved_ = false;                      // experiment_ is newer than its row
-  std::string unsaved_why_{};
+  std::string unsaved_why_{};                 // why the last state was not stored; "" if it was
   unsigned silences_ = 0;  // questions without an answer from any reader, since the last answer
   std::string stopped_;    // why the stopping rule or the plan's time ended the experiment
   std::string last_look_;
@@ -381,7 +382,8 @@ class Session {
   bool told_of_storage_ = false;  // a notice was sent since a trial could last be stored
   bool told_of_limit_ = false;
   Activity activity_;
-  std::chrono::nanoseconds stored_wall_{0};  // the total time of the trials that were read
+  // The total time of the trials that were read, for each place.
+  std::vector<std::chrono::nanoseconds> stored_wall_{};
   std::uint64_t question_ = 0;  // number of the last question; answers to earlier ones are dropped
   // The block for which we don't wait for a quiet machine again, as a BlockId; stop_asking() clears
   // it.

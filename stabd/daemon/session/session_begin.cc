@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "design/resolve.h"
 #include "design/trial_list.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
@@ -54,7 +55,7 @@ void Session::begin_loading() {
     place.trial.reset();
   }
   activity_ = Loading{};
-  stored_wall_ = {};
+  stored_wall_.assign(places_.size(), nanoseconds(0));
 }
 
 std::unique_ptr<Schedule> Session::schedule_for(const Place& place) const {
@@ -148,7 +149,9 @@ void Session::load_trials() {
       if (each.position < machine_of_->size())
         settle_at_home(places_[(*machine_of_)[each.position]], each);
   for (const store::Store::Progress& each : *progress) {
-    stored_wall_ += nanoseconds(each.wall_ns);
+    const bool is_dealt_out = has_several() && each.position < machine_of_->size();
+    const std::size_t at = is_dealt_out ? std::size_t{(*machine_of_)[each.position]} : 0;
+    stored_wall_[at] += nanoseconds(each.wall_ns);
     told_of_limit_ = told_of_limit_ || each.status == TrialStatus::over_limit;
   }
   activity_ = Loading{.before = end};
@@ -164,9 +167,9 @@ void Session::load_trials() {
     return around_.call_again();
   }
   // A killed daemon could not store the experiment's duration, so it is at least the time of all
-  // stored trials.
+  // stored trials of one place. Trials of different places run at the same time (E10).
   experiment_.duration_ns =
-      std::max(experiment_.duration_ns.value_or(0), std::exchange(stored_wall_, {}).count());
+      std::max(experiment_.duration_ns.value_or(0), std::ranges::max(stored_wall_).count());
   const auto has_work = [](const Place& place) { return place.schedule->next().has_value(); };
   const bool is_complete = std::ranges::none_of(places_, has_work);
   for (Place& place : places_) {
@@ -254,19 +257,6 @@ constexpr std::size_t most_versions = 1000;
 constexpr std::size_t most_next_builds = 64;
 constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
 
-// Whether the benchmark's trials need the sources after the build.
-bool uses_tree(const plan::Benchmark& benchmark) {
-  const auto uses = [](const std::string& text) {
-    const auto names = plan::names_in(text);
-    return std::ranges::find(names, "DIR") != names.end();
-  };
-  for (const auto& text : {benchmark.stdin_file, benchmark.prepare, benchmark.cleanup})
-    if (text && uses(*text)) return true;
-  for (const auto& [name, value] : benchmark.env)
-    if (uses(value)) return true;
-  return std::ranges::any_of(benchmark.run, uses);
-}
-
 // Whether the plan measures how long builds take: then no two builds run at the same time.
 bool times_builds(const plan::Plan& plan) {
   const auto is_made_of = [&](const std::string& name) {
@@ -290,7 +280,7 @@ void Session::ask_for_build(Place& place) {
       .sources = benchmark.sources,
       .revision = slot.revision,
       .cache = plan_.machines ? place.node.cache : around_.cache(experiment_),
-      .keep_tree = uses_tree(benchmark),
+      .keep_tree = plan::uses_tree(plan_, benchmark),
       .known_key = known_key(slot),
       .timeout = benchmark.build_timeout,
       .cache_limit = place.next_build + 1 == place.builds.slots.size() ? around_.cache_limit() : 0};
@@ -304,7 +294,7 @@ void Session::ask_for_build(Place& place) {
     request.next.push_back({.command = each.command,
                             .sources = its.sources,
                             .revision = each.revision,
-                            .keep_tree = uses_tree(its),
+                            .keep_tree = plan::uses_tree(plan_, its),
                             .known_key = known_key(each),
                             .timeout = its.build_timeout});
   }

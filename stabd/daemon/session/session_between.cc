@@ -65,11 +65,12 @@ void Session::make_quiet(const Place& place) {
   const std::string loud =
       outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
-    return apply(Event::refused,
-                 fmt::format("the machine cannot be made quiet: {}. Its settings are as before. "
-                             "Fix the problem, choose other settings in 'machine.knobs', or use "
-                             "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
-                             loud));
+    return apply(
+        Event::refused,
+        fmt::format("the machine cannot be made quiet: {}. The machine's settings are as before. "
+                    "Fix the problem, choose other settings in 'machine.knobs', or use "
+                    "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
+                    loud));
   note_quietness(place);
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
@@ -106,11 +107,10 @@ void Session::note_quietness(const Place& place) {
         std::string(results::doctor_event),
         has_several()
             ? fmt::format(
-                  "stabd did not check how quiet the machines are, because trials run on {} nodes",
+                  "trials run on {} nodes, and stabd did not check how quiet these nodes are",
                   places_.size())
-            : fmt::format(
-                  "stabd did not check how quiet the machine is, because trials run on node {}",
-                  place.node.node));
+            : fmt::format("trials run on node {}, and stabd did not check how quiet this node is",
+                          place.node.node));
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();
@@ -228,7 +228,7 @@ void Session::end_wait(nanoseconds waited, bool in_vain) {
 
 std::string Session::wait_words() const {
   const Wait& wait = std::get<Wait>(activity_);
-  return fmt::format("waiting for a quiet machine, {} of {}: {}",
+  return fmt::format("waiting for a quiet machine ({} so far, at most {}): {}",
                      rounded(steady_clock::now() - wait.since),
                      format_duration(plan_.wait_for_quiet->most),
                      wait.loud.empty() ? "checking the machine" : wait.loud);

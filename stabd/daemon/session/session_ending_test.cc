@@ -214,7 +214,7 @@ TEST(Session, ABlockThatIsAbandonedRunsAgainOnceAndIsSplitThen) {
   run(6);  // two of the first measured block
   around.session_->give_way();
   EXPECT_THAT(around.row().reason,
-              testing::HasSubstr("when block 1 starts again from its first trial"));
+              testing::HasSubstr("Then block 1 starts again from its first trial"));
   end();
   EXPECT_EQ(around.session_->abandoned_block(), BlockId(false, 0));
   around.begin();

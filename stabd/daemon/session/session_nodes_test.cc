@@ -81,7 +81,7 @@ class Cluster : public Around {
     ++measured_;
     RunReply reply;
     reply.status = TrialStatus::ok;
-    reply.wall_ns = 1000;
+    reply.wall_ns = wall_ns_;
     say(place, reply);
   }
   void lose(std::size_t place, Loss loss = Loss::node_lost) {
@@ -127,6 +127,7 @@ class Cluster : public Around {
   std::array<Seat, places> seats_;
   std::array<WantedNode, places> wanted_;
   std::size_t measured_ = 0;
+  std::int64_t wall_ns_ = 1000;  // reported for each trial
   std::size_t turn_ = 0;
   std::vector<std::string> told_;
 };
@@ -410,6 +411,24 @@ TEST(NodesWithATime, WithinItAllBlocksRun) {
   EXPECT_EQ(cluster.row().state, "done");
   EXPECT_EQ(cluster.row().reason, "");
   EXPECT_EQ(cluster.session_->counts().ok, 3U * 2 * (1 + 9));
+}
+
+// Each of three nodes has run four trials of a minute, at the same time as the others.
+TEST(NodesWithATime, AfterARestartTheTimeIsThatOfOneNodesTrials) {
+  constexpr std::int64_t minute = std::chrono::nanoseconds(std::chrono::minutes(1)).count();
+  Cluster cluster(with_time + three_nodes);
+  cluster.wall_ns_ = minute;
+  cluster.reach_trials();
+  for (int i = 0; i < 2000 && cluster.session_->counts().ok < 12U; ++i) cluster.step();
+  ASSERT_EQ(cluster.session_->counts().ok, 12U);
+  cluster.seats_ = {};
+  cluster.begin();
+  cluster.session_->start();
+  cluster.run();
+  EXPECT_EQ(cluster.row().state, "done");
+  EXPECT_EQ(cluster.row().reason, "");
+  EXPECT_EQ(cluster.session_->counts().ok, 3U * 2 * (1 + 9));
+  EXPECT_GE(cluster.row().duration_ns.value_or(0), 4 * minute);
 }
 
 TEST_F(NodesTest, ABlockThatLosesItsNodeOftenEndsTheExperiment) {

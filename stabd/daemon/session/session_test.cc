@@ -181,6 +181,25 @@ TEST(Session, ACancellationThatCannotBeStoredSaysWhatItWaitsFor) {
   EXPECT_EQ(around.row().state, "cancelled");
 }
 
+TEST(Session, APauseThatCannotBeStoredSaysSo) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.refuse_writing(true);
+  const auto held = around.session_->hold(7);
+  ASSERT_FALSE(held);
+  EXPECT_THAT(held.error().message,
+              HasSubstr("experiment 1 is being paused, but that cannot be stored yet: cannot store "
+                        "experiment 1"));
+  around.end_worker();
+  EXPECT_FALSE(around.session_->finished());
+  around.refuse_writing(false);
+  around.run_retry();
+  EXPECT_TRUE(around.session_->finished());
+  EXPECT_EQ(around.row().state, "paused");
+  EXPECT_EQ(around.row().held_by, 7U);
+}
+
 TEST(Session, IsNotShownAsEndedWhileItsWorkerIsThere) {
   Around around(two_levels);
   around.session_->start();

@@ -66,8 +66,8 @@ TEST(SessionWait, BeforeEachBlockItWaitsAndSaysHowLong) {
     if (third_block && looks < 7) {
       around.answer_look("CPU 1 is 98 % busy", {"load (no /proc)"});
       EXPECT_THAT(around.session_->progress().activity,
-                  AllOf(HasSubstr("waiting for a quiet machine, "),
-                        HasSubstr(" of 1 h 0 min: CPU 1 is 98 % busy")));
+                  AllOf(HasSubstr("waiting for a quiet machine ("),
+                        HasSubstr(" so far, at most 1 h 0 min): CPU 1 is 98 % busy")));
       EXPECT_FALSE(around.asked_);
     } else {
       around.answer_look();
