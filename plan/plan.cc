@@ -57,7 +57,8 @@ std::string describe(const Stop& stop) {
         "blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
-      "sequential: when every comparison has a verdict; stabd checks this {} times, after {} to "
+      "sequential: when every comparison has a verdict; stabd checks this up to {} times, after {} "
+      "to "
       "{} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
 }

@@ -360,7 +360,9 @@ std::string control_known(const Analysis& analysis) {
       "{}the first level was measured twice, with a difference of {}, so there is no verdict on "
       "smaller changes{}",
       where, interval_text(control->low, control->high),
-      controls > 1 ? fmt::format("; the other {}s differ less", name(analysis.spec.subject)) : "");
+      controls > 1
+          ? fmt::format("; no other {} has a larger difference", name(analysis.spec.subject))
+          : "");
 }
 
 std::vector<std::string> split_lines(const std::string& text) {

@@ -614,7 +614,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("a round of runs takes {}, so at most {} rounds fit into the budget of {}",
+  tell(fmt::format("a round of runs takes {}; at most {} rounds run within the budget of {}",
                    format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = call,
               .own_files = own.since(),

@@ -371,8 +371,8 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
     round =
-        fail(fmt::format("random heap positions would change what is measured: {}. They cost {}. "
-                         "To use them anyway, add --heap",
+        fail(fmt::format("random heap positions would change what is measured ({}) and cost {}; to "
+                         "use random positions anyway, add --heap",
                          comparison.heap_changes,
                          comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
   if (round) return round;

@@ -286,11 +286,12 @@ std::string runtime_text(const Design& design) {
   }
   if (plan.pads_by_default) parts.emplace_back("stack = true by default");
   parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
-  return fmt::format("{}: {}",
-                     is_for_any_program(plan)
-                         ? "libstabheap.so makes them in programs that szc did not build"
-                         : "the programs make them and must be built by szc",
-                     fmt::join(parts, ", "));
+  return fmt::format(
+      "{}: {}",
+      is_for_any_program(plan)
+          ? "made by the programs that szc built, and by libstabheap.so in other programs"
+          : "made by the programs, which must be built by szc",
+      fmt::join(parts, ", "));
 }
 
 // Describes the random factors: "link_order once per block".

@@ -421,8 +421,8 @@ inline constexpr Key keys[] = {
     {"analysis.estimand", Choice{words::estimands, "mean"},
      "the average that decides the verdicts: `mean` is the mean of all blocks, `typical` is the "
      "mean without the highest fifth and the lowest fifth of the blocks, and `median` is the "
-     "change that half of the blocks exceed; the report shows all three; in nested designs, "
-     "padding studies and calibrations, and with a pooled error, verdicts need `mean`"},
+     "change that half of the blocks exceed; the report shows all three; in nested designs "
+     "and padding studies, and with a pooled error, verdicts need `mean`"},
     {"analysis.losses", Choice{words::losses, "extremes"},
      "the assumption about lost trials: with `extremes`, a lost trial could have had any value "
      "that its limits permit; with `random`, losses do not depend on the levels; with `monotone`, "

@@ -372,6 +372,7 @@ void check_analysis(Draft& draft) {
 }
 
 std::string_view why_only_means(const Plan& plan) {
+  if (plan.design.kind == DesignKind::calibration) return "";
   if (plan.design.kind != DesignKind::within_subjects)
     if (const auto why = why_no_blocks(plan); !why.empty()) return why;
   return plan.analysis.pooled ? "error = \"pooled\" compares only means" : "";

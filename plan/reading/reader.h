@@ -25,7 +25,7 @@ inline constexpr std::size_t max_factors = 16;
 std::expected<Plan, std::vector<toml::Problem>> read_plan(std::string_view text);
 
 // Returns why all comparisons stay without a verdict if the plan asks for verdicts about another
-// average than the mean; "" if they can get one. Such plans were accepted, so they stay readable.
+// average than the mean; "" if they can get one, or if the plan compares nothing. Such plans were accepted, so they stay readable.
 std::string_view why_only_means(const Plan& plan);
 
 // All problems of a refused plan, and the command that explains its keys.

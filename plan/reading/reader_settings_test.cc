@@ -414,17 +414,17 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\n" + several + factor)
                   .machines->like_these);
   EXPECT_THAT(cluster("answer = 'like-these'\n" + factor), HasSubstr("'machines.nodes' is 1"));
-  EXPECT_THAT(cluster(several), HasSubstr("but the plan compares nothing"));
+  EXPECT_THAT(cluster(several), HasSubstr("because the plan compares nothing"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nerror = 'pooled'\n"),
-              HasSubstr("but 'analysis.error' is pooled"));
+              HasSubstr("because 'analysis.error' is pooled"));
   EXPECT_THAT(cluster(several + factor + "[analysis]\nestimand = 'median'\n"),
-              HasSubstr("but 'analysis.estimand' is median"));
+              HasSubstr("because 'analysis.estimand' is median"));
   EXPECT_THAT(cluster(several + factor + "[factor.aslr]\nlevels = [false, true]\n[design]\n" +
                       "kind = 'custom'\ncells = [ { env_bytes = '0', aslr = false }, { env_bytes = "
                       "'64', aslr = false }, { env_bytes = '0', aslr = true } ]\n"),
-              HasSubstr("but the plan does not have a cell for each combination of levels"));
+              HasSubstr("because the plan does not have a cell for each combination of levels"));
   EXPECT_THAT(cluster(several + factor + "[[benchmark]]\nname = 'c'\nrun = ['true']\n"),
-              HasSubstr("but the plan has several benchmarks"));
+              HasSubstr("because the plan has several benchmarks"));
 }
 
 TEST(ReaderMachines, NodesAreANumberOrNames) {

@@ -136,13 +136,18 @@ Section assumptions_section(const Analysis& analysis) {
   std::string tests;
   for (const Assumption& a : analysis.assumptions)
     if (!tests.contains(a.test)) tests += (tests.empty() ? "" : ", ") + a.test;
+  const bool has_independence = std::ranges::any_of(analysis.assumptions, [](const Assumption& a) {
+    return a.property == stats::Property::independence;
+  });
   Section section{
       .title = "Assumptions",
       .words = fmt::format(
           "p-values of the tests of the model's assumptions ({}). An assumption is "
-          "rejected if p is below {:.4g}; in the two tests of independence, this limit is "
-          "half as high. By chance, about 1 in {:.0f} true assumptions is rejected.",
-          tests, analysis.spec.alpha, 1 / analysis.spec.alpha),
+          "rejected if p is below {:.4g}{}. By chance, about 1 in {:.0f} true assumptions is "
+          "rejected.",
+          tests, analysis.spec.alpha,
+          has_independence ? "; in the two tests of independence, this limit is half as high" : "",
+          1 / analysis.spec.alpha),
       .parts = {std::move(part)}};
   if (auto rejected = failures(analysis); !rejected.empty())
     section.parts.push_back({.below = std::move(rejected)});

@@ -176,10 +176,10 @@ class ProfileText {
   void remarks() {
     // An imported profile may claim any number of hours.
     const std::chrono::duration<double, std::ratio<3600>> hours(std::min(analysis_.hours, 1e6));
-    add("{} experiments in {} run{}. Without the pauses, they took {}. Intervals are {} intervals; "
-        "p is corrected "
-        "for all lines (Holm).\n",
+    add("{} experiments in {} run{}. Without the pauses, the run{} took {}. Intervals are {} "
+        "intervals; p is corrected for all lines (Holm).\n",
         analysis_.experiments, analysis_.runs, analysis_.runs == 1 ? "" : "s",
+        analysis_.runs == 1 ? "" : "s",
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)

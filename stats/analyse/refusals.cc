@@ -759,11 +759,11 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
   const std::string both = fmt::format("the levels {0}={1} and {0}={2}", effect.treatment,
                                        effect.baseline, effect.level);
   if (contrast_of(data, cells, *comparison).weights.empty()) {
-    withhold(effect, "cells that differ in this treatment also differ in another treatment");
+    withhold(effect, "no two cells with trials differ only in this treatment");
     notes.add(effect.subject,
-              fmt::format("{0} can't be compared: if two cells with trials differ in {1}, they "
-                          "also differ in another treatment. More trials in the same cells can't "
-                          "help. Add cells that differ only in {1}.",
+              fmt::format("{0} can't be compared: no two cells with trials differ only in {1}. "
+                          "More trials in the same cells can't help. Add cells that differ only in "
+                          "{1}.",
                           both, effect.treatment));
   } else if (has_own_blocks(data)) {
     withhold(effect, fmt::format("no {} has trials of both levels", data.spec.block));

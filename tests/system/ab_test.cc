@@ -227,11 +227,11 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   document = json::parse(slow.out);
   EXPECT_EQ(document["heap"]["drawn"], false);
   EXPECT_THAT(document["heap"]["why_not"].get<std::string>(),
-              ContainsRegex("times as much CPU time with libstabheap.so\\. They cost \\+.*\\. To "
-                            "use them anyway, add --heap"));
+              ContainsRegex("times as much CPU time with libstabheap.so\\) and cost \\+.*; to use "
+                            "random positions anyway, add --heap"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
   EXPECT_THAT(document["randomized"].get<std::string>(),
-              HasSubstr("To use them anyway, add --heap"));
+              HasSubstr("to use random positions anyway, add --heap"));
   const Output forced =
       ab(10, {"--no-control", "--heap", "--json", "--program", "./lists", "./again"});
   ASSERT_EQ(forced.code, 0) << forced.err;
@@ -483,8 +483,8 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));
   const Output help = lab_.ctl({"help", "ab"});
-  EXPECT_THAT(help.out,
-              AllOf(ContainsRegex("\n  --no-control +Leave out the control"), Not(HasSubstr("{false}"))));
+  EXPECT_THAT(help.out, AllOf(ContainsRegex("\n  --no-control +Leave out the control"),
+                              Not(HasSubstr("{false}"))));
   EXPECT_THAT(lab_.ctl({"help", "ab", "--json"}).out,
               AllOf(HasSubstr("\"--no-control\""), HasSubstr("\"--web\""), Not(HasSubstr("{0}"))));
   // Without it.

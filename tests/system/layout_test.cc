@@ -472,13 +472,12 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
   };
   EXPECT_THAT(
       check(plan("c", "", "[factor.code]\nlevels = [false, true]\n")).out,
-      HasSubstr("random layouts: the programs make them and must be built by szc: code set by its "
+      HasSubstr("random layouts: made by the programs, which must be built by szc: code set by its "
                 "factor, each trial with its own seed"));
-  EXPECT_THAT(
-      check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
-      HasSubstr(
-          "random layouts: libstabheap.so makes them in programs that szc did not build: heap set "
-          "by its factor, stack = true by default, each trial with its own seed"));
+  EXPECT_THAT(check(plan("c", "", "[factor.heap]\nlevels = [false, true]\n")).out,
+              HasSubstr("random layouts: made by the programs that szc built, and by "
+                        "libstabheap.so in other programs: heap set "
+                        "by its factor, stack = true by default, each trial with its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out,
               HasSubstr("place their code and size their stack frames at random in each trial"));
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");
