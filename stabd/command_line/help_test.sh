@@ -177,9 +177,12 @@ stabctl completion words -- --socket "$work/s.sock" status '' 2>said
 printf '[experiment]\nname = "kept: this"\n[[benchmark]]\nname = "b"\nrun = ["true"]\nrepetitions = 2\n' >plan.toml
 : >stabd.toml
 mkfifo ready
-stabd --config stabd.toml --state state --socket "$work/s.sock" --cache cache --ready-fd 5 5<>ready 2>log &
-daemon=$!
-read -r -t 60 <ready || fail "stabd did not begin: $(cat log)"
+begin_daemon() {
+  stabd --config stabd.toml --state state --socket "$work/s.sock" --cache cache --ready-fd 5 5<>ready 2>log &
+  daemon=$!
+  read -r -t 60 <ready || fail "stabd did not begin: $(cat log)"
+}
+begin_daemon
 stabctl --socket "$work/s.sock" submit plan.toml >/dev/null
 # On a machine that is slow now it gives up, as at a prompt.
 for verb in status pause report; do
@@ -197,6 +200,8 @@ done
 grep -q "^1	kept: this (" said || fail "what 1 is does not stand there: $(cat said)"
 
 # Without a daemon: the numbers in a folder that is named, and the folders of runs.
+kill "$daemon" && wait "$daemon" || fail "stabd ended with an error: $(cat log)"
+daemon=
 for _ in {1..50}; do
   got=$(offered report --folder "$work/state" '')
   [[ $got != 1 ]] || break
@@ -251,7 +256,8 @@ else
   done
 fi
 
-# Not everybody has these shells.
+# Not everybody has these shells. The last lines ask a daemon.
+begin_daemon
 for shell in zsh fish; do
   stabctl completion $shell >script.$shell
   [[ $(wc -l <script.$shell) -gt 10 ]] || fail "there is no script for $shell"
