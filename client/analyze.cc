@@ -96,8 +96,8 @@ void add_row_notes(const stats::CsvData& csv, const stats::CsvColumns& columns,
                                 plural(csv.incomplete, "row")));
   if (csv.ties > 0)
     notes.push_back(
-        fmt::format("In {}, the column {} has the same value as in another row; such rows stay in "
-                    "the order of the file.",
+        fmt::format("In {}, the column {} has the same value as in another row; rows with the same "
+                    "value stay in the order of the file.",
                     plural(csv.ties, "row"), columns.order));
 }
 
@@ -114,6 +114,27 @@ std::string rendered(const AnalyzeOptions& options, const stats::Analysis& analy
                                {.colour = options.output.empty() && wants_colour(),
                                 .full = options.full,
                                 .width = report::fitting(width.value_or(report::page_width))});
+}
+
+// Refuses options that the procedure of 2013 does not use. With --subject, the comparison over all
+// programs uses the average and the margin.
+Result<void> check_paper(const AnalyzeOptions& options) {
+  if (options.method != "stabilizer") return {};
+  if (options.scale == "log")
+    return wrong_call("--method stabilizer compares values without logarithms: leave --log out");
+  if (options.error == "pooled")
+    return wrong_call("--method stabilizer has tests of its own: leave --error pooled out");
+  if (!options.subject.empty()) return {};
+  if (options.estimand != "mean")
+    return wrong_call(fmt::format(
+        "--method stabilizer without --subject does not use averages other than the mean: leave "
+        "--estimand {} out",
+        options.estimand));
+  if (!options.equivalence.empty())
+    return wrong_call(
+        "--method stabilizer without --subject has no test of whether two levels are the same: "
+        "leave --margin out");
+  return {};
 }
 
 // Machines take the place of programs, because both are samples that have blocks.
@@ -216,6 +237,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
         "use sums of squares");
   if (options.programs == "these") spec.programs = stats::Programs::these;
   if (auto set = set_machines(options, spec); !set) return std::unexpected(set.error());
+  if (auto used = check_paper(options); !used) return std::unexpected(used.error());
   spec.all_pairs = options.pairs == "all";
   spec.higher_is_better = options.higher_is_better;
   spec.sums_of_squares =
@@ -279,15 +301,15 @@ struct Task {
   stats::Spec spec{};
   stats::Dataset data{};
   std::vector<std::string> notes{};
-  bool failed = false;     // a measured run failed
-  std::string sessions{};  // the factor whose levels are files; "": there is one file
+  bool failed = false;  // a measured run failed
 };
 
 constexpr const char* one_session =
-    "one file per level: the effect of the levels cannot be told apart from the effect of anything "
-    "else that changed between the files";
+    "each level has only one file, so the effect of the levels cannot be told apart from the "
+    "effect of anything else that changed between the files";
 
-// Each level has one file, which is one session, so the variation between sessions is unknown.
+// Each level has one file, which is one session, so the variation between sessions is unknown. For
+// the same reason, interactions with the factor are not tested (Spec::sessions).
 void withhold_between_files(const std::string& factor, stats::Analysis& analysis) {
   bool all = true;
   for (stats::Effect& effect : analysis.effects) {
@@ -418,7 +440,7 @@ Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>
                     one_line(factor->name, 60)));
   task.data = foreign::joined(std::move(*tables), *factor);
   task.spec.treatments.push_back(factor->name);
-  task.sessions = factor->name;
+  task.spec.sessions = factor->name;
   note_sessions(task.notes);
   return task;
 }
@@ -472,10 +494,11 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
                           foreign::Format format) {
   if (!options.block.empty() || !options.random.empty() || !options.order.empty())
     return wrong_call(
-        "--block, --random and --order are for tables: the JSON of other tools has no such "
+        "--block, --random and --order name columns of a table, but the JSON of other tools has no "
         "columns");
   if (!options.machine.empty())
-    return wrong_call("--machine is for tables: the JSON of other tools has no such column");
+    return wrong_call(
+        "--machine names a column of a table, but the JSON of other tools has no columns");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto files = read_measured(options, inputs, format);
@@ -502,7 +525,7 @@ Result<Task> task_of_json(const AnalyzeOptions& options, const std::vector<Input
   if (auto set = set_fraction(options.generators, task.data, task.spec, task.notes); !set)
     return std::unexpected(set.error());
   std::ranges::move(table->notes, std::back_inserter(task.notes));
-  if (inputs.size() > 1) task.sessions = factor->name;
+  if (inputs.size() > 1) task.spec.sessions = factor->name;
   return task;
 }
 
@@ -519,7 +542,7 @@ Result<int> analyze(const AnalyzeOptions& options) {
   if (auto set = set_baselines(options.baselines, task->spec, task->data); !set)
     return std::unexpected(set.error());
   stats::Analysis analysis = stats::analyse(task->data, task->spec);
-  if (!task->sessions.empty()) withhold_between_files(task->sessions, analysis);
+  if (!task->spec.sessions.empty()) withhold_between_files(task->spec.sessions, analysis);
   std::ranges::move(task->notes, std::back_inserter(analysis.notes));
   const std::string text = rendered(options, analysis, task->data.response.size());
   if (auto written = write_output(text, options.output, Colours::ours); !written)

@@ -31,7 +31,7 @@ struct AnalyzeOptions {
   bool order_drawn = false;
   std::uint64_t seed = 1;               // of randomization tests
   std::string losses = "extremes";      // "monotone", "random"
-  std::optional<double> lost_at_least;  // bound for rows without a number
+  std::optional<double> lost_at_least;  // bound for trials without a number
   std::optional<double> lost_at_most;
   std::optional<double> resolution;     // of the clock that measured the response
   std::string order;                    // column that says when a row was measured

@@ -137,15 +137,15 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
 std::string timeless_words(std::uint64_t experiments, bool has_faster_arrivals) {
   const bool is_one = experiments == 1;
   const std::string left_out =
-      fmt::format("{} experiment{} left out, because", experiments, is_one ? " is" : "s are");
+      fmt::format("{} experiment{} left out", experiments, is_one ? " is" : "s are");
   if (has_faster_arrivals)
     return fmt::format(
-        "{} faster arrivals saved more time than {} took. To keep all experiments, use a smaller "
-        "--load or --arrival-speedup.",
+        "{}, because faster arrivals saved more time than {} took. To keep all experiments, use a "
+        "smaller --load or --arrival-speedup.",
         left_out, is_one ? "the experiment" : "the experiments");
   return fmt::format(
-      "{} pauses took all of {} time. Give the program more work, or try another --line.", left_out,
-      is_one ? "its" : "their");
+      "{}, because pauses took all of {} time. Give the program more work, or try another --line.",
+      left_out, is_one ? "its" : "their");
 }
 
 namespace {

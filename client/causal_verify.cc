@@ -136,8 +136,8 @@ Result<MeasuredChange> measured_in(const stats::Analysis& analysis) {
   }
   if (count != 1)
     return fail(fmt::format(
-        "the plan makes {} comparisons, but it must make exactly one: use one benchmark and one "
-        "factor; its two levels are the program before the change and the program after it",
+        "the plan makes {} comparisons, but it must make exactly one. Use one benchmark, and one "
+        "factor with two levels: the program before the change and the program after the change",
         count));
   // The interval says nothing about lost trials.
   const bool has_lost = std::ranges::any_of(
@@ -172,8 +172,8 @@ bool agrees(const Gain& apart) {
 std::string sentence(const Prediction& predicted, const MeasuredChange& measured,
                      const Gain& apart) {
   return fmt::format(
-      "Prediction: {:.4g} % less time in {} would save {} of the {}. Measurement: {} instead of {} "
-      "saved {} of {}{}. Conclusion: {} (measurement minus prediction: {}).\n",
+      "Prediction: {:.4g} % less time in {} would save {} of the {}. Measurement: with {} instead "
+      "of {}, the program saved {} of {}{}. Conclusion: {} (measurement minus prediction: {}).\n",
       100 * predicted.speedup, one_line(predicted.line, 500), report::causal_gain(predicted.gain),
       predicted.is_latency ? "latency" : "time per visit", one_line(measured.level, 200),
       one_line(measured.baseline, 200), report::causal_gain(measured.gain),

@@ -491,8 +491,8 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
   const auto floors = ask_for(
       path,
       "SELECT machine.host, calibration.margin, calibration.response, calibration.at_ns FROM "
-      "calibration JOIN machine ON machine.id = calibration.machine WHERE calibration.scope <> "
-      "'benchmark' AND calibration.margin NOT NULL ORDER BY calibration.at_ns, calibration.id");
+      "calibration JOIN machine ON machine.id = calibration.machine WHERE calibration.scope = "
+      "'any' AND calibration.margin NOT NULL ORDER BY calibration.at_ns, calibration.id");
   if (!floors) return std::unexpected(floors.error());
   for (const auto& row : floors->rows)
     if (const auto found = rows.find(value_of<std::string>(row, 0)); found != rows.end()) {

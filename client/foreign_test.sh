@@ -72,7 +72,7 @@ says err "there is no column 'k'; the columns are 'command', 'm', 'n'"
 hyperfine "$(result ./old 0.1)" >old.json
 hyperfine "$(result ./new 0.11 139)" >new.json
 analyze 5 old.json new.json
-says words "no verdict: one file per level"
+says words "no verdict: each level has only one file"
 says words "file: old -> new"
 says words "1 of 12 runs of './new' of new failed and are left out."
 says words "Each file has only one command, so the following commands are compared: './old', './new'."
@@ -117,7 +117,7 @@ says err "there is only one file"
 analyze 1 old.json
 says err "only one command has values, so there is nothing to compare"
 analyze 1 old.json new.json --block b
-says err "--block, --random and --order are for tables"
+says err "--block, --random and --order name columns of a table"
 
 sed 's/"times"/"memory_usage_byte":[5000000,5000001,5000002,5000003,5000004,5000005,5000006,5000007,5000008,5000009,5000010,5000011],"times"/g' \
   two.json >memory.json
@@ -161,7 +161,7 @@ says err "it is larger than 64 MiB"
 analyze 1 deep.json
 says err "the JSON is invalid at byte"
 analyze 1 two.json --input-format csv --response y
-says err "a quote inside a cell"
+says err "this cell contains a quote but is not quoted"
 
 # Repetitions are samples, what was computed of them is none; times are in the unit that the file says.
 google() { # google HOST NANOSECONDS-OF-BM_a UNIT FACTOR
@@ -180,7 +180,7 @@ google() { # google HOST NANOSECONDS-OF-BM_a UNIT FACTOR
 google lab 1000 us 1e3 >base.json
 google lab 1100 ms 1e6 >head.json
 analyze 0 base.json head.json
-says words "no verdict: one file per level"
+says words "no verdict: each level has only one file"
 says words "BM_a file: base -> head +10.00 %"
 says words "base: Left out: 2 rows that Google Benchmark computed from other rows."
 says words "The repetitions in a file come from one process, so they share one layout"
@@ -229,7 +229,7 @@ says words "no verdict on file=two against file=one: the change is"
 says words "file: one -> two"
 lacks out "no verdict: "
 analyze 0 one.csv two.csv --response y
-says words "no verdict: one file per level"
+says words "no verdict: each level has only one file"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt
 says err "the factor that tells the files apart is named opt, but a column already has this name"
 analyze 1 one.csv two.csv

@@ -471,9 +471,10 @@ class Collector {
     const std::string name = one_line(options_.benchmark, 100);
     const std::vector<std::string> known(others_.begin(), others_.end());
     if (!left_out_.empty() && (is_known_ || known.empty()))
-      return fail(fmt::format("no experiment has {} for {}; experiment {} is left out: {}",
-                              response_.empty() ? "a number" : response_, name,
-                              left_out_.front().id, left_out_.front().reason));
+      return fail(
+          fmt::format("no usable experiment has measured {} for {}; experiment {} is left out: {}",
+                      response_.empty() ? "a number" : response_, name, left_out_.front().id,
+                      left_out_.front().reason));
     if (known.empty())
       return fail(fmt::format(
           "no experiment here has finished{}: look for finished experiments with 'stabctl list' "

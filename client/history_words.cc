@@ -95,21 +95,24 @@ std::string loss_interval_words(const Mean& mean, const report::Scale& scale) {
 // "; with the 4 missing trials, the mean is at least 2.1 s". "" if no trial is missing.
 std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale& scale) {
   if (mean.missing == 0) return "";
-  const std::string start = fmt::format("; with the {} missing trials, the mean ", mean.missing);
+  const std::string start = fmt::format("; with the {} missing trials", mean.missing);
   const std::string interval = loss_interval_words(mean, scale);
   if (mean.loss_low && mean.loss_high)
-    return fmt::format("{}is {} to {}{}", start, report::quantity(*mean.loss_low, scale),
+    return fmt::format("{}, the mean is {} to {}{}", start, report::quantity(*mean.loss_low, scale),
                        report::quantity(*mean.loss_high, scale), interval);
   if (mean.loss_low)
     return fmt::format(
-        "{}is at least {}{}, so only an increase can be an alarm (see 'stabctl logs {}')", start,
-        report::quantity(*mean.loss_low, scale), interval, id);
+        "{}, the mean is at least {}{}, so only an increase can raise an alarm (see 'stabctl logs "
+        "{}')",
+        start, report::quantity(*mean.loss_low, scale), interval, id);
   if (mean.loss_high)
     return fmt::format(
-        "{}is at most {}{}, so only a decrease can be an alarm (see 'stabctl logs {}')", start,
-        report::quantity(*mean.loss_high, scale), interval, id);
+        "{}, the mean is at most {}{}, so only a decrease can raise an alarm (see 'stabctl logs "
+        "{}')",
+        start, report::quantity(*mean.loss_high, scale), interval, id);
   return fmt::format(
-      "{}could have any value, so this experiment can't raise an alarm (see 'stabctl logs {}')",
+      "{}, the mean could have any value, so this experiment can't raise an alarm (see 'stabctl "
+      "logs {}')",
       start, id);
 }
 
@@ -221,18 +224,17 @@ class Text {
     const auto untested = std::ranges::count_if(
         history_.series, [](const Series& each) { return !each.tested && !each.exact; });
     if (untested == 0) return;
-    const std::string some = fmt::format("{} of {} series {}", untested, history_.series.size(),
-                                         untested == 1 ? "is" : "are");
+    const std::string some = fmt::format("{} of {} series", untested, history_.series.size());
     if (history_.too_many)
       return note(fmt::format(
-          "{} not tested for changes, because an alpha of {:.2g} for each series needs too many "
-          "permutations. To test for changes, use a larger --alpha or a smaller --last.",
+          "{} cannot be tested for changes, because an alpha of {:.2g} for each series needs too "
+          "many permutations. To test for changes, use a larger --alpha or a smaller --last.",
           some, history_.alpha_of_each));
     std::size_t needed = 4;
     while (stats::least_p(needed) > history_.alpha_of_each) ++needed;
     note(
-        fmt::format("{} too short to be tested for changes: with fewer than {} experiments, p "
-                    "cannot be as small as {:.2g}, which is the alpha of each series.",
+        fmt::format("{} cannot be tested for changes: with fewer than {} experiments in a series, "
+                    "p cannot be as small as {:.2g}, which is the alpha of each series.",
                     some, needed, history_.alpha_of_each));
   }
 

@@ -40,9 +40,9 @@ expect "doctor of no program" "$out" "cannot find the program"
 out=$("$stabctl" quiet status --root "$work") || fail "status ends with $?"
 expect status "$out" "$swappiness: 60 (the quiet value is 0)"
 expect status "$out" "absent    governor"
-expect "what a knob needs" "$out" "needs root; a cpufreq driver"
+expect "what a knob needs" "$out" "needs root, and a cpufreq driver"
 out=$("$stabctl" quiet status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
-expect "status --json" "$out" '"needs": "root; a cpufreq driver'
+expect "status --json" "$out" '"needs": "root, and a cpufreq driver'
 expect "status --json" "$out" '"needs": "root"'
 
 out=$("$stabctl" quiet apply --root "$work") || fail "apply ends with $?"

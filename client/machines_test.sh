@@ -106,7 +106,7 @@ lacks words "the change from v=old to new is not the same"
 simulate "3:8 3:8 3:8 3:8" | awk -F, '!($1 == "n2" && $3 == "new")' >one_side.csv
 for answer in these like-these; do
   analyze 3 one_side --answer $answer
-  says words "the means leave out these nodes, because they lack trials of a level (see the notes): n2"
+  says words "the means leave out nodes that lack trials of a level (see the notes): n2"
   says words "Some nodes lack trials of a level"
 done
 analyze 3 one_side --json
@@ -117,7 +117,7 @@ analyze 3 one_side --answer these --losses random
 # A machine with one block has no error of its own, but machines like these need none.
 simulate "3:8 3:8 3:8 3.1:1" >single.csv
 analyze 3 single
-says words "A node needs at least two bs for an estimate of its own error"
+says words "To estimate a node's own error, at least two bs are needed"
 says words "Run more bs on: n4."
 analyze 2 single --answer like-these
 # One machine only: its own blocks answer.

@@ -128,7 +128,8 @@ Result<PlanFile> read_plan_file(const std::string& path, const std::string& mach
   std::error_code error;
   if (!fs::exists(path, error))
     return fail(fmt::format(
-        "there is no file {}: name a plan, a TOML file ('stabctl keys' explains its keys)", path));
+        "there is no file {}: name the TOML file of a plan ('stabctl keys' explains the keys)",
+        path));
   if (fs::is_directory(path, error))
     return fail(fmt::format("{} is a folder: name the plan's file", path));
   auto text = read_file(path, plan::max_plan_bytes);

@@ -40,8 +40,8 @@ Result<void> build_is_there(const protocol::ReplayReply& trial) {
   if (!digest) return std::unexpected(digest.error());
   if (digest->value_or("") == trial.binary_sha256) return {};
   return fail(fmt::format(
-      "{} {}. If its sources have not changed, run the plan again ('stabctl submit', or 'stabctl "
-      "run --again'): this builds the program again",
+      "{} {}. If the program's sources have not changed, run the plan again ('stabctl submit', or "
+      "'stabctl run --again'): this builds the program again",
       trial.out,
       *digest ? "is not the program that was measured" : "is no longer in the build cache"));
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -20,6 +21,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -32,6 +34,7 @@
 #include "client/verbs.h"
 #include "plan/reading/reader.h"
 #include "protocol/paths.h"
+#include "stabd/daemon/allocations.h"
 #include "toml/value.h"
 
 namespace stab::client {
@@ -49,9 +52,11 @@ class EmbeddedDaemon {
   [[nodiscard]] const std::string& socket_path() const { return socket_path_; }
 
  private:
-  EmbeddedDaemon(pid_t pid, std::string socket_path, std::string socket_folder);
+  EmbeddedDaemon(pid_t pid, std::string state_directory, std::string socket_path,
+                 std::string socket_folder);
 
   pid_t pid_;
+  std::string state_directory_;
   std::string socket_path_;
   std::string socket_folder_;  // a temporary folder for the socket; "": it is beside the database
 };
@@ -85,11 +90,31 @@ Result<std::string> private_folder() {
   _exit(127);
 }
 
-EmbeddedDaemon::EmbeddedDaemon(pid_t pid, std::string socket_path, std::string socket_folder)
-    : pid_(pid), socket_path_(std::move(socket_path)), socket_folder_(std::move(socket_folder)) {}
+// Names the jobs that a cluster may still have after the daemon has ended, because no daemon frees
+// their nodes later.
+void tell_left_jobs(const std::string& state_directory) {
+  const auto owners = daemon::read_owners(daemon::allocations_in(state_directory));
+  if (!owners) return tell("this run may have left jobs on a cluster: " + owners.error().message);
+  std::vector<std::string> commands;
+  for (const daemon::Owner& owner : *owners)
+    for (const std::string& job : owner.jobs) commands.push_back("scancel --name=" + job);
+  if (commands.empty()) return;
+  tell(
+      fmt::format("Slurm has not confirmed that it freed the nodes of this run, so they may stay "
+                  "allocated. When Slurm answers again, end the jobs that are left: {}",
+                  fmt::join(commands, "; ")));
+}
+
+EmbeddedDaemon::EmbeddedDaemon(pid_t pid, std::string state_directory, std::string socket_path,
+                               std::string socket_folder)
+    : pid_(pid),
+      state_directory_(std::move(state_directory)),
+      socket_path_(std::move(socket_path)),
+      socket_folder_(std::move(socket_folder)) {}
 
 EmbeddedDaemon::EmbeddedDaemon(EmbeddedDaemon&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
+      state_directory_(std::move(other.state_directory_)),
       socket_path_(std::move(other.socket_path_)),
       socket_folder_(std::move(other.socket_folder_)) {}
 
@@ -97,6 +122,7 @@ EmbeddedDaemon::~EmbeddedDaemon() {
   if (pid_ == 0) return;
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
+  tell_left_jobs(state_directory_);
   std::error_code error;
   if (!socket_folder_.empty()) std::filesystem::remove_all(socket_folder_, error);
 }
@@ -123,7 +149,7 @@ Result<EmbeddedDaemon> EmbeddedDaemon::start(const std::string& state_directory)
   if (pid == 0) become_daemon(program, state_directory, socket, log.get(), told.get(), parent);
   if (pid < 0) return fail_errno("cannot start stabd");
   told.reset();
-  EmbeddedDaemon daemon(pid, socket, folder);
+  EmbeddedDaemon daemon(pid, state_directory, socket, folder);
   char c = 0;
   if (read(ready.get(), &c, 1) == 1) return daemon;
   const auto text = read_file(log_path, max_log_bytes);

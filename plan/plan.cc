@@ -53,13 +53,12 @@ bool Plan::is_split(std::string_view response) const {
 std::string describe(const Stop& stop) {
   if (stop.rule == StopRule::precision)
     return fmt::format(
-        "by precision: when every interval extends at most {:.3g} % to either side, after {} to {} "
-        "blocks",
+        "rule \"precision\": the experiment ends when every interval extends at most {:.3g} % to "
+        "either side, after {} to {} blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
-      "sequential: when every comparison has a verdict; stabd checks this up to {} times, after {} "
-      "to "
-      "{} blocks",
+      "rule \"sequential\": the experiment ends when every comparison has a verdict; stabd checks "
+      "this up to {} times, after {} to {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
 }
 

@@ -184,8 +184,8 @@ struct Stop {
 
   [[nodiscard]] std::uint32_t min() const { return looks.front(); }
 };
-// For example "by precision: when every interval extends at most 0.5 % to either side, after 20 to
-// 100 blocks".
+// For example: rule "precision": the experiment ends when every interval extends at most 0.5 % to
+// either side, after 20 to 100 blocks.
 std::string describe(const Stop& stop);
 
 struct Design {

@@ -66,7 +66,7 @@ TEST(Json, SaysHowQuietTheMachineWas) {
   EXPECT_EQ(quietness["quiesce"], "best-effort");
   EXPECT_EQ(quietness["found"], "fair for measurements: smt (on)");
   EXPECT_EQ(quietness["changed"], "governor (2 files), swappiness");
-  EXPECT_EQ(quietness["not_made_quiet"], "ksm: it does not take 0");
+  EXPECT_EQ(quietness["not_made_quiet"], "ksm: the kernel does not accept 0");
   Document waited;
   waited.quietness = {.waits = 3, .waits_in_vain = 1, .waited_ns = 7};
   EXPECT_EQ(parsed(waited)["quietness"]["waits"], 3);

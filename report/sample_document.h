@@ -30,7 +30,7 @@ inline Document sample_document() {
                         .grade = "fair",
                         .found = "fair for measurements: smt (on)",
                         .changed = "governor (2 files), swappiness",
-                        .loud = "ksm: it does not take 0"};
+                        .loud = "ksm: the kernel does not accept 0"};
   document.seed = 7;
   document.trials = {.planned = 62, .ok = 60, .failed = 2, .skipped = 0};
   document.failures = {"sort at opt=O2: timeout after 60 s (2 trials)"};

@@ -591,7 +591,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   if (stop) document.stopping = stopping_of(*plan, document.analysis, rows->blocks);
   if (stop && !asked.response.empty() && asked.response != stored->analysis.response)
     document.stopping->words =
-        fmt::format("{}; the stopping rule applied to {}, and the experiment had {} blocks",
+        fmt::format("{}; this rule was applied to {}, and the experiment had {} blocks",
                     describe(*stop), stored->analysis.response, rows->blocks);
   if (std::string note = asked_note(*stored, asked); !note.empty()) {
     document.analysis.notes.insert(document.analysis.notes.begin(), std::move(note));

@@ -70,7 +70,7 @@ TEST_F(DocumentTest, OnlyWhereTheTimeEndedItTheLastLookSpendsWhatIsLeft) {
   for (const plan::Trial& planned : expansion_.trials)
     if (planned.warmup || planned.block < 10) store(trial(planned));
   // Its reason, which is for people, decides nothing.
-  experiment_.reason = "the time of 1 min 0 s ran out after 10 of 15 blocks";
+  experiment_.reason = "the experiment's time limit of 1 min 0 s allowed only 10 of 15 blocks";
   const auto looks = [this](const std::string& state, std::optional<store::StopCause> cause) {
     experiment_.state = state;
     experiment_.stopped_by = cause;

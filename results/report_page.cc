@@ -36,7 +36,7 @@ Chance chance_of(const plan::Factor& factor) {
   if (const auto* drawn = std::get_if<plan::RandomPerBlock>(&factor.levels)) {
     chance.random = true;
     chance.how =
-        fmt::format("drawn for each block, from {} to {}; the same in all cells of the block",
+        fmt::format("drawn once for each block, from {} to {}, and used in all cells of the block",
                     drawn->minimum, drawn->maximum);
   } else if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels)) {
     chance.random = true;

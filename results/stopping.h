@@ -25,7 +25,8 @@ void control_error(stats::Spec& spec, const plan::Stop& stop, std::uint32_t bloc
 
 struct Look {
   bool stop = false;
-  std::string words{};  // what the rule saw: "the widest interval is +-0.43 %, within 0.5 %"
+  // The rule's measurement in words: "the widest interval is +-0.6 %, but 0.5 % is requested".
+  std::string words{};
   std::vector<protocol::Change> changes{};  // the comparisons that decide, and the controls
 };
 // `analysis` covers the first `blocks` measured blocks, and control_error() has set its spec.

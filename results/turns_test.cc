@@ -205,7 +205,7 @@ TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {
   const auto user = make_document(*store_, experiment_, "", {.response = "user"});
   ASSERT_TRUE(user) << user.error().message;
   EXPECT_THAT(user->stopping->words,
-              HasSubstr("; the stopping rule applied to wall, and the experiment had 6 blocks"));
+              HasSubstr("; this rule was applied to wall, and the experiment had 6 blocks"));
 }
 
 }  // namespace

@@ -530,7 +530,8 @@ std::string built_by(const report::Layouts& layouts) {
     return "szc and szc++ use clang; other compilers may produce other code";
   // libstabheap.so counts as a runtime, too, but it moves no code.
   return layouts.random_code == 0
-             ? "a compiler other than szc: does the build use $CC and $CXX, which stabctl sets?"
+             ? "szc built none of the versions: does each build use $CC and $CXX, which stabctl "
+               "sets?"
              : "szc built only some of the versions: does each build use $CC and $CXX, which "
                "stabctl sets?";
 }
@@ -760,7 +761,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
       if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
     tell(
         fmt::format("interrupted: run the same command again to continue with the rest of the "
-                    "budget{}; to see the trials so far: stabctl report {} --folder {}",
+                    "budget{}. To see the trials so far, run: stabctl report {} --folder {}",
                     begun.work.empty() ? "" : ", and until then the builds remain in " + begun.work,
                     ran->id, shell_quote(ran->state)));
     return exit_interrupted + ran->signal;

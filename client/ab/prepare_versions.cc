@@ -447,8 +447,9 @@ Result<void> check_options(const AbOptions& options) {
   if (builds && options.response == counters::relative_cpu &&
       (!options.prepare.empty() || !options.cleanup.empty()))
     return wrong_call(
-        "with --build, --beside cannot be used together with --prepare or --cleanup: the first "
-        "revision runs beside the trial in another folder, where these two commands do not run");
+        "if --build is given, --beside cannot be used together with --prepare or --cleanup: the "
+        "first revision runs beside the trial in another folder, where the prepare and cleanup "
+        "commands do not run");
   return {};
 }
 

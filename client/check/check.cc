@@ -302,8 +302,8 @@ std::string drawn_text(const plan::Plan& plan) {
       parts.push_back(fmt::format("{} once per block", factor.name));
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       parts.push_back(fmt::format(
-          "{}: {} seeds {}, with {} runs for each seed", factor.name, seeds->seeds,
-          plan.design.kind == plan::DesignKind::nested ? "for each cell" : "for all cells together",
+          "{}: {} seeds for {}, with {} runs for each seed", factor.name, seeds->seeds,
+          plan.design.kind == plan::DesignKind::nested ? "each cell" : "all cells together",
           seeds->runs));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -457,7 +457,7 @@ void print(const Design& design) {
   fmt::print("{}{} ({} of them warm-up), {}, seed {}\n", from(design.fewest),
              count(design.expansion.trials.size(), "trial"), design.warmups,
              count(design.builds, "build"), design.plan.seed);
-  if (stop) fmt::print("stops {}\n", plan::describe(*stop));
+  if (stop) fmt::print("stop {}\n", plan::describe(*stop));
   if (const auto& time = design.plan.design.time)
     fmt::print("a block does not start if it would make the experiment take longer than {}\n",
                format_duration(*time));
@@ -490,9 +490,9 @@ void print(const Design& design) {
   for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
   if (design.plan.simulated)
     fmt::print(
-        "simulated: every trial runs under valgrind's cachegrind, which makes it 20 to 100 times "
-        "slower (timeouts are {} times as long as in the plan); the simulated caches are {}; no "
-        "time is measured\n",
+        "simulated: every trial runs under valgrind's cachegrind and takes 20 to 100 times as "
+        "long. Timeouts are {} times as long as in the plan. The simulated caches are {}. No time "
+        "is measured\n",
         plan::simulator_slowdown, machine::simulated_caches);
   // The models of single benchmarks are usually alike, so each distinct model is printed once.
   std::set<std::string> printed;
@@ -516,8 +516,8 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
     return wrong_call(
         "--dry-run prints Slurm's commands, but this plan does not use Slurm. To print the plan's "
         "design, use 'stabctl check'. To run the plan on nodes of a cluster, use --machines");
-  const auto commands = cluster::slurm_commands(*plan->machines, companion("stabd"), plan->network,
-                                                plan->privileges && geteuid() == 0);
+  const auto commands =
+      cluster::slurm_commands(*plan, companion("stabd"), plan->privileges && geteuid() == 0);
   if (common.json) {
     if (auto printed = write_json(protocol::to_text(commands, 2)); !printed)
       return std::unexpected(printed.error());

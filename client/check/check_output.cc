@@ -51,8 +51,9 @@ std::string df_words(const Family& family) {
 std::string header(const plan::Plan& plan, const Family& family) {
   const std::string on = words_of(plan, family.scope);
   if (family.comparisons == 1)
-    return fmt::format("one comparison on {}; its error term has {}", on, df_words(family));
-  return fmt::format("{} comparisons on {}, corrected together; each error term has {}",
+    return fmt::format("there is one comparison on {}; its error term has {}", on,
+                       df_words(family));
+  return fmt::format("{} comparisons on {} are corrected together, and each error term has {}",
                      family.comparisons, on, df_words(family));
 }
 
@@ -182,8 +183,8 @@ std::string words_of_one(const plan::Exclusion& rule, const plan::Quantity& quan
   if (quantity.take != plan::Take::share || !is_in_ticks(quantity)) return "";
   const std::chrono::nanoseconds tick(1'000'000'000 / sysconf(_SC_CLK_TCK));
   return fmt::format(
-      "the kernel counts in ticks of {}: in a trial shorter than {}, a single tick already exceeds "
-      "the limit",
+      "the kernel counts in ticks of {}, so in a trial shorter than {}, a single tick already "
+      "exceeds the limit",
       format_duration(tick), time(static_cast<double>(tick.count())));
 }
 
@@ -308,9 +309,9 @@ std::string causal_words(const plan::Plan& plan) {
 }
 
 std::vector<std::string> fraction_words(const plan::FractionalDesign& design) {
-  std::vector<std::string> lines{
-      fmt::format("fraction: {} of {} cells, resolution {}", design.cells.size(),
-                  std::size_t{1} << design.treatments.size(), design.resolution)};
+  std::vector<std::string> lines{fmt::format(
+      "fraction: the plan runs {} of {} cells; the resolution is {}", design.cells.size(),
+      std::size_t{1} << design.treatments.size(), design.resolution)};
   for (const std::string& line : plan::defining_relation(design)) lines.push_back("  " + line);
   return lines;
 }
@@ -344,11 +345,13 @@ std::vector<std::string> wait_lines(const plan::Plan& plan) {
   if (!plan.wait_for_quiet) return {};
   const plan::QuietWait& wait = *plan.wait_for_quiet;
   std::string line = fmt::format(
-      "before each block, trials wait up to {} for a quiet machine: other programs use at most "
-      "{:g} % of the CPUs",
+      "before each block, trials wait up to {} for a quiet machine. On a quiet machine, other "
+      "programs use at most {:g} % of the CPUs",
       format_duration(wait.most), 100 * wait.load);
-  if (wait.temperature_c) line += fmt::format(", at most {:g} C", *wait.temperature_c);
-  if (wait.frequency_khz) line += fmt::format(", at least {:g} kHz", *wait.frequency_khz);
+  if (wait.temperature_c)
+    line += fmt::format(", the temperature of the CPU is at most {:g} C", *wait.temperature_c);
+  if (wait.frequency_khz)
+    line += fmt::format(", the trials' CPUs run at {:g} kHz or more", *wait.frequency_khz);
   std::vector<std::string> lines{line};
   for (const std::string& each : missing_here(wait))
     lines.push_back("  warning: trials cannot wait for a quiet machine here: " + each);
@@ -404,7 +407,7 @@ Blocks blocks_of(const plan::Plan& plan, std::uint32_t set) {
 // Adds lines about the sets that take turns.
 void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std::string>& lines) {
   if (plan.rotated.empty()) return;
-  lines.emplace_back("counts sets of events in turn, one set in each block:");
+  lines.emplace_back("the plan counts sets of events in turn, one set in each block:");
   std::uint32_t fewest = std::numeric_limits<std::uint32_t>::max();
   for (std::uint32_t set = 0; set < plan.rotated.size(); ++set) {
     const Blocks blocks = blocks_of(plan, set);
@@ -530,7 +533,7 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
   for (const plan::OtherResponse& each : plan.analysis.others) {
     const bool by_turns = plan::Turns(plan, each.name).takes_turns();
     lines.push_back(
-        fmt::format("also compares {} and gives separate verdicts on it ({} is better){}",
+        fmt::format("the plan also compares {}, with separate verdicts ({} is better){}",
                     one_line(each.name, 200), each.higher_is_better ? "more" : "less",
                     by_turns ? ", in the blocks that count it" : ""));
   }

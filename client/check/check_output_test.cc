@@ -32,17 +32,18 @@ std::vector<std::string> lines_of(const plan::Plan& plan, const Variation& varia
 }
 
 TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
-  EXPECT_THAT(lines_of(plan_of(30)),
-              ElementsAre("2 comparisons on each benchmark, corrected together; each error term "
-                          "has 29 degrees of freedom"));
+  EXPECT_THAT(
+      lines_of(plan_of(30)),
+      ElementsAre("2 comparisons on each benchmark are corrected together, and each error term "
+                  "has 29 degrees of freedom"));
 }
 
 TEST(CheckWords, SayWhichChangeIsFound) {
   EXPECT_THAT(
       lines_of(plan_of(30), {.all_trials = 0.02}),
       ElementsAre(
-          "2 comparisons on each benchmark, corrected together; each error term has 29 degrees of "
-          "freedom",
+          "2 comparisons on each benchmark are corrected together, and each error term has 29 "
+          "degrees of freedom",
           "  smallest change found with 80 % power after the correction for 2 comparisons, judging "
           "by --sd:",
           "    a                        aslr             1.68 %   (standard deviation 2 %)",
@@ -50,11 +51,12 @@ TEST(CheckWords, SayWhichChangeIsFound) {
 }
 
 TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
-  EXPECT_THAT(lines_of(plan_of(10)),
-              ElementsAre("2 comparisons on each benchmark, corrected together; each error term "
-                          "has 9 degrees of freedom",
-                          "  warning: with 9 degrees of freedom, the plan finds only large effects "
-                          "on each benchmark: use more repetitions to find smaller effects"));
+  EXPECT_THAT(
+      lines_of(plan_of(10)),
+      ElementsAre("2 comparisons on each benchmark are corrected together, and each error term "
+                  "has 9 degrees of freedom",
+                  "  warning: with 9 degrees of freedom, the plan finds only large effects "
+                  "on each benchmark: use more repetitions to find smaller effects"));
   EXPECT_EQ(lines_of(plan_of(11)).size(), 1U);
   EXPECT_EQ(lines_of(plan_of(10), {.all_trials = 0.02}).back(),
             "  warning: with 9 degrees of freedom, the plan finds only effects larger than 3.27 % "
@@ -68,12 +70,13 @@ TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
   EXPECT_THAT(
       lines_of(plan_of(20, "[design]\nkind = 'within-subjects'\n[analysis]\nprograms = 'these'\n")),
       ElementsAre(
-          "one comparison on these 2 benchmarks; its error term has 19 degrees of freedom",
-          "one comparison on benchmarks like these; its error term has 1 degree of freedom",
+          "there is one comparison on these 2 benchmarks; its error term has 19 degrees of freedom",
+          "there is one comparison on benchmarks like these; its error term has 1 degree of "
+          "freedom",
           "  warning: with 1 degree of freedom, the plan finds only large effects on benchmarks "
           "like these: use more benchmarks to find smaller effects",
-          "2 comparisons on each benchmark, corrected together; each error term has 19 degrees of "
-          "freedom"));
+          "2 comparisons on each benchmark are corrected together, and each error term has 19 "
+          "degrees of freedom"));
 }
 
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {
@@ -139,7 +142,7 @@ TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
                          counters::counted("memory-pressure-ns", "ns", 0)};
   ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);  // of all Linux that Debian has
   EXPECT_THAT(exclusion_lines(plan_with({steal}), here),
-              Contains("  the kernel counts in ticks of 10 ms: in a trial shorter than 1 s, a "
+              Contains("  the kernel counts in ticks of 10 ms, so in a trial shorter than 1 s, a "
                        "single tick already exceeds the limit"));
   const plan::Exclusion pressure{
       .quantity = "memory_pressure_share", .bound = plan::Bound::above, .limit = 0.01};

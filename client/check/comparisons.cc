@@ -9,6 +9,7 @@
 
 #include "design/model.h"
 #include "design/trial_list.h"
+#include "results/rows.h"
 #include "stats/numbers/distribution.h"
 #include "stats/planning/power.h"
 #include "stats/planning/repeated.h"
@@ -160,13 +161,14 @@ std::optional<double> level_of(const report::Document& earlier, const plan::Plan
 }
 
 // Whether each unit has its own change. A trial, or a seed of a nested design, belongs to one level
-// only.
+// only, and so may a unit that is not known here.
 bool has_pairs(const stats::Effect& effect, const plan::Plan& plan) {
   if (effect.units < 2) return false;
   // A daemon of an older version does not send the unit.
   if (effect.unit.empty()) return effect.df && *effect.df == static_cast<double>(effect.units - 1);
-  if (effect.unit == "trial") return false;
-  return effect.unit != "seed" || plan.design.kind == DesignKind::padding_study;
+  if (effect.unit == "seed") return plan.design.kind == DesignKind::padding_study;
+  return effect.unit == results::block_column || effect.unit == results::subject_column ||
+         effect.unit == plan::machine_column;
 }
 
 // Computes the standard deviation of a change between units from the width of its interval.

@@ -63,7 +63,7 @@ TEST(Variation, IsUnknownWhereUnitsAreNoPairs) {
   report::Document earlier = document();
   earlier.analysis.effects = {effect(0.01, Scope::subject, 0)};
   EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty());
-  for (const char* unit : {"trial", "seed"}) {
+  for (const char* unit : {"trial", "seed", "not known"}) {
     earlier.analysis.effects = {effect(0.01)};
     earlier.analysis.effects[0].unit = unit;
     EXPECT_THAT(variation_of(earlier, paired_plan()).own, IsEmpty()) << unit;

@@ -87,12 +87,12 @@ std::string reason_of_rights(const Event& event) {
   if (counts_user_side())
     return fmt::format(
         "perf_event_paranoid is {}, so users without capabilities cannot count events in the "
-        "kernel{}; sudo sysctl kernel.perf_event_paranoid=1 allows it{}",
+        "kernel{}; to allow this, run sudo sysctl kernel.perf_event_paranoid=1{}",
         level, has_side ? "" : fmt::format(": measure '{}'", event.on_program_side()), for_root);
   if (level > 2)
     return fmt::format(
-        "perf_event_paranoid is {}, so only users with capabilities can count events; sudo sysctl "
-        "kernel.perf_event_paranoid=2 lets users count events in their own programs{}",
+        "perf_event_paranoid is {}, so only users with capabilities can count events; to let users "
+        "count events in their own programs, run sudo sysctl kernel.perf_event_paranoid=2{}",
         level, for_root);
   return "a filter blocks perf events for this user, perhaps the filter of a container";
 }

@@ -566,8 +566,8 @@ Result<perf_event_attr> find_in_library(const std::string& name) {
   if (outcome == PFM_SUCCESS && ((attr.exclude_user != 0 && attr.exclude_kernel != 0) ||
                                  attr.exclude_host != 0 || attr.exclude_guest == 0))
     return fail(
-        fmt::format("'{}' would exclude both user code and kernel code, or include guests of "
-                    "virtual machines; the event has {}",
+        fmt::format("'{}' must count user code, kernel code or both, but not guests of virtual "
+                    "machines; to choose, use {}",
                     one_line(name, 80), sides));
   if (outcome == PFM_SUCCESS) return attr;
   if (outcome == PFM_ERR_NOTFOUND || outcome == PFM_ERR_ATTR) return unknown(name);

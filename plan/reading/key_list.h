@@ -402,8 +402,8 @@ inline constexpr Key keys[] = {
      "allows only its operators to do this"},
 
     {"analysis.response", Other{response_words},
-     "the value that is compared; in an array, each further value is compared, too, and gets "
-     "verdicts of its own; `main_to_exit` and regions need programs that szc built",
+     "the value that is compared, or an array of such values, each with its own verdicts; "
+     "`main_to_exit` and regions need programs that szc built",
      "`\"wall\"`; `\"relative_cpu\"` if all benchmarks have `beside`"},
     {"analysis.log", Flag{true},
      "whether to compare geometric means; always `false` in a padding study and with `stabilizer`"},
@@ -419,17 +419,18 @@ inline constexpr Key keys[] = {
      "`own`: each comparison has its own error; `pooled`: in designs with blocks, all comparisons "
      "share one error"},
     {"analysis.estimand", Choice{words::estimands, "mean"},
-     "the average that decides the verdicts: `mean` is the mean of all blocks, `typical` is the "
-     "mean without the highest fifth and the lowest fifth of the blocks, and `median` is the "
-     "change that half of the blocks exceed; the report shows all three; in nested designs "
-     "and padding studies, and with a pooled error, verdicts need `mean`"},
+     "the average that decides the verdicts: `mean` (over all blocks), `typical` (the mean without "
+     "the highest fifth and the lowest fifth of the blocks) or `median` (the change that half of "
+     "the blocks exceed); the report shows all three averages; with nested designs, padding "
+     "studies and pooled errors, only `mean` gives verdicts"},
     {"analysis.losses", Choice{words::losses, "extremes"},
      "the assumption about lost trials: with `extremes`, a lost trial could have had any value "
-     "that its limits permit; with `random`, losses do not depend on the levels; with `monotone`, "
-     "one level loses all trials that the other level would lose, and some more (Lee's bounds)"},
+     "within the trial's limits; with `random`, losses do not depend on the levels; with "
+     "`monotone`, one level loses all trials that the other level would lose, and some more (Lee's "
+     "bounds)"},
     {"analysis.programs", Choice{words::programs, "like-these"},
-     "for `within-subjects`: which answer decides, the answer \"on these programs\" or the answer "
-     "\"on programs like these\""},
+     "for `within-subjects`: which answer decides the verdicts, the answer about these programs or "
+     "the answer about programs like these"},
     {"analysis.pairs", Choice{words::pairs, "baseline"},
      "`baseline`: each level is compared with the first level; `all`: each level is compared with "
      "every other level"},

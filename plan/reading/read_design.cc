@@ -130,10 +130,11 @@ Words names_of(const Treatments& treatments) {
 }
 
 void refuse_kind(Draft& draft, std::string_view needs, const Treatments& treatments) {
-  draft.problems.add(draft.design_at, fmt::format("a {} design {}, but this plan has {}{}{}",
-                                                  to_string(draft.plan.design.kind), needs,
-                                                  treatments.size(), treatments.empty() ? "" : ": ",
-                                                  fmt::join(names_of(treatments), ", ")));
+  const std::string rule = fmt::format("a {} design {}", to_string(draft.plan.design.kind), needs);
+  const std::string own = treatments.empty() ? "0"
+                                             : fmt::format("{}: {}", treatments.size(),
+                                                           fmt::join(names_of(treatments), ", "));
+  draft.problems.add(draft.design_at, fmt::format("{}, but this plan has {}", rule, own));
 }
 
 void check_treatments(Draft& draft, const Treatments& treatments) {

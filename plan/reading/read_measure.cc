@@ -557,8 +557,8 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives each run of a program only one layout, because the start of a further layout would "
-      "depend on time: ";
+      "gives each run of a program only one layout, because a clock would decide when the next "
+      "layout starts: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));
@@ -583,7 +583,7 @@ void check_simulated(Draft& draft) {
            "does its own counting, and other counters would include the simulator's own work: "
            "leave out 'measure.counters' and 'measure.rotate'");
   if (!plan.profile.empty())
-    refuse(draft, "does not measure time, which profiles need: leave out 'measure.profile'");
+    refuse(draft, "does not measure time, but a profile needs times: leave out 'measure.profile'");
   if (std::ranges::any_of(plan.outputs, [](const OutputMeasure& each) {
         return each.google_benchmark.has_value();
       }))

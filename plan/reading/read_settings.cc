@@ -31,7 +31,7 @@ void use_paper(const Table& table, Draft& draft) {
   if (log != nullptr && analysis.log_scale)
     draft.problems.add(log->at,
                        "'analysis.log' must be false with method = \"stabilizer\", which compares "
-                       "raw values: leave it out");
+                       "raw values: leave 'log' out");
   if (draft.plan.design.kind != DesignKind::within_subjects)
     draft.problems.add(table.find("method")->at,
                        "'analysis.method' \"stabilizer\" needs design.kind = \"within-subjects\"");
@@ -233,10 +233,6 @@ void read_machines(const Table& root, Draft& draft) {
         table->at(),
         fmt::format("'machine.{}' {}: leave this key out, or remove [machines]", key, why));
   };
-  if (draft.plan.quiesce != Quiesce::off)
-    refuse("quiesce",
-           "changes settings of stabd's own machine, but stabd may not change the settings of a "
-           "cluster's nodes");
   if (draft.plan.wait_for_quiet)
     refuse("wait_for_quiet", "looks at stabd's own machine, not at the nodes of a cluster");
 }
@@ -354,10 +350,11 @@ void check_analysis(Draft& draft) {
                     to_string(kind)));
   const std::string_view why = why_no_blocks(draft.plan);
   if (draft.plan.analysis.pooled && !why.empty())
-    refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove it", why));
+    refuse(draft, "error", fmt::format("cannot be \"pooled\", because {}: remove this key", why));
   if (draft.plan.analysis.estimand == "median" && kind != DesignKind::within_subjects &&
       !why.empty())
-    refuse(draft, "estimand", fmt::format("cannot be \"median\", because {}: remove it", why));
+    refuse(draft, "estimand",
+           fmt::format("cannot be \"median\", because {}: remove this key", why));
   if (!draft.plan.analysis.others.empty() && kind == DesignKind::calibration)
     refuse(draft, "response", "must be a single response in a calibration: leave out the others");
   if (draft.plan.answers_over_all()) check_split(draft);

@@ -214,12 +214,9 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   const std::optional<Position> answer_at = draft.machines_answer_at;
   Plan plan = finish(std::move(draft));
   if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
-    return only(
-        *answer_at,
-        fmt::format("'machines.answer' = \"like-these\" needs a separate change for each "
-                    "of several machines, but there are no such changes, because {}: change "
-                    "the plan, or use \"these\"",
-                    why));
+    return only(*answer_at, fmt::format("'machines.answer' = \"like-these\" is not possible, "
+                                        "because {}: change the plan, or use \"these\"",
+                                        why));
   return plan;
 }
 

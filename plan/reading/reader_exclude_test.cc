@@ -87,7 +87,8 @@ TEST(ReaderExclude, AMisspeltNameGetsTheNearest) {
 
 TEST(ReaderExclude, WhatIsNoRuleIsRefused) {
   for (const char* when : {"steal_share", "> 1", "steal_share >", "steal_share = 1", " "})
-    EXPECT_THAT(problems_of(with_rule(when)), HasSubstr("a quantity, one of > >= < <=")) << when;
+    EXPECT_THAT(problems_of(with_rule(when)), HasSubstr("a quantity, then one of > >= < <="))
+        << when;
   for (const char* limit : {"x", "1x", "nan", "inf", "1e999", "= 1", "1 %%", "0x1"})
     EXPECT_THAT(problems_of(with_rule(std::string("steal_share > ") + limit)),
                 HasSubstr("with a number or a percentage"))

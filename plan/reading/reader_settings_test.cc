@@ -437,8 +437,8 @@ TEST(ReaderMachines, NodesAreANumberOrNames) {
   EXPECT_THAT(cluster("partition = 'a b'"), HasSubstr("'machines.partition' must be"));
 }
 
-TEST(ReaderMachines, SettingsOfTheDaemonsMachineAreRefused) {
-  EXPECT_THAT(cluster("[machine]\nquiesce = 'best-effort'"), HasSubstr("'machine.quiesce'"));
+TEST(ReaderMachines, NodesCanBeQuietButNobodyWaitsForThat) {
+  EXPECT_EQ(cluster("[machine]\nquiesce = 'strict'"), "");
   EXPECT_THAT(cluster("[machine]\nwait_for_quiet = '1min'"), HasSubstr("'machine.wait_for_quiet'"));
 }
 
@@ -527,15 +527,15 @@ TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
   EXPECT_EQ(
       more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
       "p:14:1: 'analysis.error' cannot be \"pooled\", because in a within-subjects design, each "
-      "effect has its own error: remove it\n");
+      "effect has its own error: remove this key\n");
   EXPECT_EQ(more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = "
                                 "'pooled'\nmethod = 'stabilizer'\n"),
             "p:14:1: 'analysis.error' cannot be \"pooled\", because method = \"stabilizer\" has "
-            "tests of its own: remove it\n");
+            "tests of its own: remove this key\n");
   EXPECT_EQ(more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
                  "'nested'\n[analysis]\nerror = 'pooled'\n"),
             "p:11:1: 'analysis.error' cannot be \"pooled\", because a nested design compares the "
-            "means of seeds: remove it\n");
+            "means of seeds: remove this key\n");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n[analysis]\nerror = 'own'\n"),
             more("[design]\nkind = 'nested'\n"));
 }
@@ -545,7 +545,7 @@ TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
       more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
            "'nested'\n[analysis]\nestimand = 'median'\n"),
       "p:11:1: 'analysis.estimand' cannot be \"median\", because a nested design compares the "
-      "means of seeds: remove it\n");
+      "means of seeds: remove this key\n");
   EXPECT_EQ(
       more("[analysis]\nestimand = 'p90'\n"),
       "p:7:1: 'analysis.estimand' must be \"mean\" or \"typical\" or \"median\", not \"p90\"\n");
@@ -572,7 +572,7 @@ TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
 TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "
-            "values: leave it out\np:8:1: 'analysis.method' \"stabilizer\" needs design.kind = "
+            "values: leave 'log' out\np:8:1: 'analysis.method' \"stabilizer\" needs design.kind = "
             "\"within-subjects\"\n");
 }
 

@@ -32,13 +32,12 @@ TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
 TEST(ReaderStop, ARuleIsSaidInWords) {
   EXPECT_EQ(
       describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
-      "sequential: when every comparison has a verdict; stabd checks this up to 3 times, after 20 "
-      "to 60 "
-      "blocks");
+      "rule \"sequential\": the experiment ends when every comparison has a verdict; stabd checks "
+      "this up to 3 times, after 20 to 60 blocks");
   EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
                           .design.stop),
-            "by precision: when every interval extends at most 0.5 % to either side, after 20 to "
-            "60 blocks");
+            "rule \"precision\": the experiment ends when every interval extends at most 0.5 % to "
+            "either side, after 20 to 60 blocks");
 }
 
 TEST(ReaderStop, ManyBlocksAreLookedAtAHundredTimes) {

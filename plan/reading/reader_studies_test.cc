@@ -102,7 +102,7 @@ TEST(Calibration, HasOnePairOfArmsAndItsOwnError) {
       more("[design]\nkind = 'calibration'\n[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
       "p:10:1: 'analysis.pairs' cannot be \"all\", because the two arms of a calibration form only "
       "one pair: remove this key\np:11:1: 'analysis.error' cannot be \"pooled\", because a "
-      "calibration compares its arms block by block: remove it\n");
+      "calibration compares its arms block by block: remove this key\n");
 }
 
 TEST(Calibration, HasComparisonsOfOneSize) {
@@ -159,7 +159,7 @@ TEST(PaddingStudy, NeedsTwoArmsAndSeeds) {
       more(padding + opt + seeds + "[analysis]\npairs = 'all'\nerror = 'pooled'\n"),
       "p:14:1: 'analysis.pairs' cannot be \"all\", because the two arms of a padding study form "
       "only one pair: remove this key\np:15:1: 'analysis.error' cannot be \"pooled\", because a "
-      "padding study compares its arms seed by seed: remove it\n");
+      "padding study compares its arms seed by seed: remove this key\n");
 }
 
 const std::string fractional = "[design]\nkind = 'fractional'\n";

@@ -226,8 +226,8 @@ std::string factor_words(const stats::Analysis& analysis, std::size_t pairs) {
          fmt::format(
              "The pictures leave out a benchmark if its mean is not above 0, or if it lacks trials "
              "at some combination of levels. If two treatments do not interact, their lines are "
-             "parallel{} except for noise. To tell an interaction from noise, see the p-value of "
-             "the interaction in the analysis of variance.",
+             "parallel{} except for noise. To tell an interaction from noise, see the answer and "
+             "the notes, which name the significant interactions.",
              analysis.spec.log_scale ? " on this logarithmic scale" : "");
 }
 

@@ -562,7 +562,8 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
       fmt::format(
           "A residual is a value minus the {}. A value is left out if there are no other values to "
           "average it with. Normally distributed residuals lie on the straight line.",
-          analysis.spec.block.empty() ? "mean of its cell" : "means of its cell and its block"),
+          analysis.spec.block.empty() ? "mean of the value's cell"
+                                      : "means of the value's cell and block"),
       residuals(analysis, shots, subjects));
 }
 

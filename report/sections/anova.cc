@@ -71,8 +71,8 @@ std::string untested_words(const stats::AnovaTable& table) {
       terms += (terms.empty() ? "" : ", ") + one_line(row.term, longest_term);
   if (terms.empty()) return "";
   return fmt::format(
-      "There is no F for {0}: a test with so many degrees of freedom needs more than {2:.0f} "
-      "levels of {1}. The table of changes compares the levels one by one.",
+      "There is no F for {0}: {2:.0f} levels of {1} are too few for the F test of {0}. "
+      "The table of changes compares the levels of treatments one by one.",
       terms, one_line(units.stratum, longest_term), units.df + 1);
 }
 
@@ -102,6 +102,10 @@ Section anova_section(const stats::Analysis& analysis) {
     section.words +=
         " Epsilon (Greenhouse and Geisser) is 1 if a term's contrasts vary equally between units. "
         "To compute p, the degrees of freedom of F are multiplied by epsilon.";
+  if (!analysis.interactions.empty())
+    section.words +=
+        " The answer does not use the F of interactions: it tests interactions in the same way as "
+        "changes.";
   for (const stats::AnovaTable& table : analysis.tables)
     section.parts.push_back(anova_part(analysis, table));
   return section;
@@ -144,6 +148,11 @@ Section interactions_section(const stats::Analysis& analysis) {
                   "of the other treatment; 0 % means no interaction."
                 : "An interaction is how much the effect of one treatment depends on the level of "
                   "the other treatment; 0 means no interaction.";
+  if (!std::ranges::all_of(analysis.interactions, &stats::Interaction::has_size))
+    words +=
+        " If a treatment has three or more levels, or a combination of levels has no trials, the "
+        "interaction has no single size. Its p is then the smallest p of several such differences, "
+        "multiplied by their number (Bonferroni).";
   if (family)
     words += fmt::format(
         " The p-values of all interactions are adjusted together: the probability that any "

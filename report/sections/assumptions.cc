@@ -67,7 +67,7 @@ std::string property_words(Property property) {
   return "";
 }
 
-// "Normality (differences within blocks) is rejected for sort, fft: what does not need it is ...".
+// "Normality is rejected for sort, fft: the signed-rank test is still valid."
 std::vector<std::string> failures(const Analysis& analysis) {
   constexpr std::size_t most = 6;
   std::map<std::pair<Property, std::string>, std::vector<std::string>> groups;
@@ -83,8 +83,8 @@ std::vector<std::string> failures(const Analysis& analysis) {
     for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
       if (!names[i].empty()) who += (who.empty() ? " for " : ", ") + names[i];
     if (names.size() > most) who += fmt::format(" and {} more", names.size() - most);
-    sentences.push_back(fmt::format("{} is rejected{}. Still valid: {}.",
-                                    property_words(what.first), who, what.second));
+    sentences.push_back(
+        fmt::format("{} is rejected{}: {}.", property_words(what.first), who, what.second));
   }
   return sentences;
 }

@@ -163,7 +163,8 @@ class ProfileText {
         write(cells, headings, width, bar(line.at_quarter.value, most));
     }
     if (shown < point.lines.size())
-      add("{} more lines (see --json); in total, {} lines have too few experiments for a result.\n",
+      add("The table leaves out {} more lines (see --json). In total, {} lines have too few "
+          "experiments for a result.\n",
           point.lines.size() - shown, too_few);
   }
 
@@ -183,10 +184,10 @@ class ProfileText {
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)
-      add("{} more experiment{} left out, because {} below 0. coz writes a duration below 0 if the "
-          "pauses took longer than the experiment.\n",
-          profile_.left_out, profile_.left_out == 1 ? " is" : "s are",
-          profile_.left_out == 1 ? "its duration is" : "their durations are");
+      add("{} more experiment{} a duration below 0 and {} left out. coz writes a duration below 0 "
+          "if the pauses took longer than the experiment.\n",
+          profile_.left_out, profile_.left_out == 1 ? " has" : "s have",
+          profile_.left_out == 1 ? "is" : "are");
     if (!analysis_.runs_are_clusters)
       add("There are fewer than {} runs, so the intervals come from parts of these runs and do not "
           "include differences between runs.\n",

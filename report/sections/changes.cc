@@ -200,10 +200,11 @@ std::string changes_legend(const Analysis& analysis, bool full) {
 }
 
 std::string explanation(const stats::Spec& spec) {
-  return fmt::format("Change in {} from {} to another level; negative means {}, and {}.",
-                     one_line(response_words(spec), 60),
-                     spec.all_pairs ? "one level of a treatment" : "a treatment's first level",
-                     less_word(spec), better_words(spec));
+  return fmt::format(
+      "The table shows the change in {} from {} to another level. A negative change means {}; {}.",
+      one_line(response_words(spec), 60),
+      spec.all_pairs ? "one level of a treatment" : "a treatment's first level", less_word(spec),
+      better_words(spec));
 }
 
 }  // namespace

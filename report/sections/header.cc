@@ -116,10 +116,11 @@ std::string quiet_text(const Quietness& quietness) {
   add("changed for the trials: ", quietness.changed);
   add("not made quiet: ", quietness.loud);
   if (quietness.waits > 0)
-    add("", fmt::format("waited {} time{} for a quiet machine, {} in all; unsuccessful waits: {}",
-                        quietness.waits, quietness.waits == 1 ? "" : "s",
-                        format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
-                        quietness.waits_in_vain));
+    add("", fmt::format(
+                "trials waited {} time{} for a quiet machine, {} in all; unsuccessful waits: {}",
+                quietness.waits, quietness.waits == 1 ? "" : "s",
+                format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
+                quietness.waits_in_vain));
   return text;
 }
 
@@ -251,8 +252,8 @@ std::string failure_sentences(const Document& document) {
   const TrialCounts& trials = document.trials;
   const std::uint64_t lost = trials.failed + trials.skipped;
   if (lost == 0 || document.causes.empty()) return "";
-  std::string text = fmt::format("{} of {} {} no result", lost, count(trials.planned, "trial"),
-                                 lost == 1 ? "has" : "have");
+  std::string text = fmt::format("{} of {} {}", lost, count(trials.planned, "trial"),
+                                 lost == 1 ? "has no result" : "have no result");
   for (std::size_t i = 0; i < std::min(most_causes, document.causes.size()); ++i) {
     const FailureCause& cause = document.causes[i];
     std::vector<std::string> cells(cause.cells.begin(), cause.cells.end());

@@ -73,11 +73,12 @@ Section means_section(const Analysis& analysis) {
       part.rows.push_back(mean_row(analysis, *mean, scale));
     begin = end;
   }
-  return {.title = response_title(spec),
-          .words = fmt::format(
-              "{} means; {}. sd: standard deviation of the trials, as a percentage of the mean.",
-              spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-          .parts = {std::move(part)}};
+  return {
+      .title = response_title(spec),
+      .words = fmt::format(
+          "{} means; {}. sd is the standard deviation of the trials, as a percentage of the mean.",
+          spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+      .parts = {std::move(part)}};
 }
 
 namespace {
@@ -125,12 +126,13 @@ Section spread_section(const Analysis& analysis) {
           spread_row(analysis, each.subject, each.term, "(interaction)", *each.spread));
   if (part.rows.empty()) return {};
   const bool nested = analysis.spec.design == stats::Design::nested;
-  return {
-      .title = "Changes of the variance",
-      .words = fmt::format("The variance ratio is the variance of {} within a cell at the second "
-                           "level, divided by this variance at the first level; 1 means no change.",
-                           nested ? "the means of seeds" : "the trials"),
-      .parts = {std::move(part)}};
+  return {.title = "Changes of the variance",
+          .words = fmt::format(
+              "The variance ratio is the second level's variance divided by the first "
+              "level's variance. Each is the variance of {} within a cell. A ratio of 1 "
+              "means no change.",
+              nested ? "the means of seeds" : "the trials"),
+          .parts = {std::move(part)}};
 }
 
 // Samples within trials: says whether more samples or more trials would help.

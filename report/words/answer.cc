@@ -289,12 +289,15 @@ std::string interplay_sentence(const Analysis& analysis, const stats::Interplay&
 }
 
 // "opt and cc may interact: ..."
-std::string doubtful_sentence(const stats::Interplay& each) {
+std::string doubtful_sentence(const Spec& spec, const stats::Interplay& each) {
+  const std::string doubt =
+      each.is_dependent ? fmt::format("there are too few independent {}s to be certain", spec.block)
+                        : "missing trials may also explain this result";
   return fmt::format(
-      "{}{} may interact ({}{}), but missing trials may also explain this result. If the "
-      "treatments interact, a change averaged over their levels is misleading",
+      "{}{} may interact ({}{}), but {}. If the treatments interact, a change averaged over their "
+      "levels is misleading",
       each.subject.empty() ? "" : each.subject + ": ", names_of(each),
-      each.family > 1 ? "adjusted " : "", stats::p_words(each.p_adjusted));
+      each.family > 1 ? "adjusted " : "", stats::p_words(each.p_adjusted), doubt);
 }
 
 // Sentences about the interactions that matter, in the deciding scope, the certain ones first.
@@ -308,7 +311,8 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
     if (each.scope != deciding_scope(analysis)) return;
     if (!doubtful && !each.matters(analysis.spec)) return;
     if (lines.size() < most)
-      lines.push_back(doubtful ? doubtful_sentence(each) : interplay_sentence(analysis, each));
+      lines.push_back(doubtful ? doubtful_sentence(analysis.spec, each)
+                               : interplay_sentence(analysis, each));
     else
       ++(doubtful ? more_doubtful : more);
   };
@@ -368,15 +372,15 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
-    lines.push_back(
-        fmt::format("the analysis leaves out {}, because it is out of order: its values are {:.2g} "
-                    "times as {} as the values of the other {}s of its kind",
-                    machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
-                    analysis.spec.subject));
-  if (!analysis.lacking_machines.empty())
     lines.push_back(fmt::format(
-        "the means leave out these {0}s, because they lack trials of a level (see the notes): {1}",
-        analysis.spec.subject, fmt::join(analysis.lacking_machines, ", ")));
+        "the analysis leaves out {}, which is out of order: its values are {:.2g} times as "
+        "{} as the values of the other {}s of the same kind",
+        machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
+        analysis.spec.subject));
+  if (!analysis.lacking_machines.empty())
+    lines.push_back(
+        fmt::format("the means leave out {0}s that lack trials of a level (see the notes): {1}",
+                    analysis.spec.subject, fmt::join(analysis.lacking_machines, ", ")));
   std::size_t said = 0;
   for (const Effect& effect : analysis.effects)
     if (effect.scope == other && !is_control(effect, analysis.spec) && ++said <= most)
@@ -388,7 +392,7 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   if (analysis.suite < enough && own && many)
     lines.push_back(fmt::format(
         "only {0} {1}s were compared ({2:.0f} degree{3} of freedom), so the interval for {1}s like "
-        "these is {4:.2g} times as wide as with a known variation between {1}s; "
+        "these is {4:.2g} times as wide as it would be if the variation between {1}s were known; "
         "use {5} or more {1}s",
         analysis.suite, analysis.spec.subject, df, df == 1 ? "" : "s", *own / *many, enough));
   for (const stats::MachineChange& each : analysis.machine_changes)

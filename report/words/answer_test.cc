@@ -213,13 +213,14 @@ TEST(Answer, AFactIsSaidExactly) {
   fact.ratio = 1.532;
   fact.verdict = Verdict::slower;
   fact.exact = true;
-  fact.reason = "this is exact, because all trials of a level have the same value";
+  fact.reason = "the change is exact, because all trials of a level have the same value";
   Analysis analysis = with({fact});
   analysis.spec.response = "code-size";
   analysis.spec.unit = Unit::bytes;
-  EXPECT_EQ(answer(analysis),
-            "opt=O2 takes 53.2 % more code than opt=O1 (this is exact, because all trials of a "
-            "level have the same value)");
+  EXPECT_EQ(
+      answer(analysis),
+      "opt=O2 takes 53.2 % more code than opt=O1 (the change is exact, because all trials of a "
+      "level have the same value)");
 }
 
 TEST(Answer, OneSampleHasAChangeAndNoVerdict) {
@@ -244,16 +245,32 @@ TEST(Answer, SeveralBenchmarksAreCounted) {
 TEST(Answer, InteractionsBeyondTheSecondAreCountedThoseThatAreCertainApart) {
   Analysis analysis = with({faster()});
   analysis.spec.treatments = {"a", "b", "c", "d"};
-  stats::AnovaTable table{.subject = analysis.effects[0].subject};
+  auto& all = analysis.interactions;
   for (const char* term : {"a:b", "a:c", "b:c", "a:d", "b:d"}) {
-    table.rows.push_back({.term = term});
-    table.rows.back().p = table.rows.back().p_adjusted = 0.001;
+    all.push_back({.subject = analysis.effects[0].subject, .term = term});
+    all.back().p = all.back().p_adjusted = 0.001;
   }
-  table.rows[3].reason = table.rows[4].reason = "trials are missing";
-  analysis.tables = {table};
+  all[3].reason = all[4].reason = "trials are missing";
   EXPECT_THAT(answer(analysis), HasSubstr("and 1 more interaction between treatments"));
   EXPECT_THAT(answer(analysis), HasSubstr("and 2 more possible interactions between treatments"));
   EXPECT_THAT(answer(analysis), Not(HasSubstr("may interact")));
+}
+
+TEST(Answer, APossibleInteractionSaysWhatElseMayExplainIt) {
+  Analysis analysis = with({faster()});
+  analysis.spec.treatments = {"a", "b"};
+  analysis.spec.block = "k";
+  analysis.interactions = {{.subject = analysis.effects[0].subject, .term = "a:b"}};
+  stats::Interaction& both = analysis.interactions[0];
+  both.p = both.p_adjusted = 0.02;
+  EXPECT_THAT(answer(analysis), HasSubstr("a and b interact (p = 0.02)"));
+  both.reason = "trials are missing";
+  EXPECT_THAT(answer(analysis), HasSubstr("a and b may interact (p = 0.02), but missing trials"));
+  both.reason = "too few independent ks";
+  both.few_independent.emplace();
+  EXPECT_THAT(
+      answer(analysis),
+      HasSubstr("a and b may interact (p = 0.02), but there are too few independent ks to be "));
 }
 
 TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {

@@ -47,7 +47,7 @@ std::string causal_answer(const Profile& profile, const PointResult& point) {
   for (const Line& line : point.lines)
     if (line.finding == Finding::helps)
       return fmt::format(
-          "make {} faster: if it took 25 % less time, the result would be {} less {}.",
+          "make {} faster: if it took 25 % less time, the program would save {} of the {}.",
           short_line(profile.lines[line.line]), causal_gain(line.at_quarter), less);
   const auto has = [&](Finding finding) {
     return std::ranges::find(point.lines, finding, &Line::finding) != point.lines.end();

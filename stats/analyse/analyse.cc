@@ -172,7 +172,7 @@ void note_interactions(const Analysis& analysis, Notes& notes) {
     notes.add(
         each.subject,
         fmt::format("the treatments {} interact ({}): the effect of one treatment depends on the "
-                    "levels of the others, and an average over these levels hides this.",
+                    "levels of the others, and an average over these levels hides this dependence.",
                     each.aliases.empty()
                         ? each.term
                         : fmt::format("{} (or an effect that looks the same in this design: {})",
@@ -227,9 +227,9 @@ void note_looks(const Prepared& data, Notes& notes) {
   if (!data.repeated) return;
   notes.add(
       fmt::format("The experiment looks at its data up to {} times and may end at any look. The "
-                  "changes' p-values, intervals and verdicts take all looks into account (alpha "
-                  "spending, Lan and DeMets). The other tables ignore the looks, so they are valid "
-                  "only if the number of trials was fixed in advance.",
+                  "verdicts, and the p-values and intervals of changes and interactions, take all "
+                  "looks into account (alpha spending, Lan and DeMets). The other tables ignore "
+                  "the looks, so they are valid only if the number of trials was fixed in advance.",
                   data.spec.looks->planned.size()));
 }
 

@@ -45,8 +45,8 @@ namespace {
 //  3. Whatever the bounds, the dependence of losses on the cell is tested. A comparison whose sign
 //     the interval does not keep has no verdict; `same` needs the whole interval within the margin.
 //     With `random`, the bounds of 1 are shown, but they decide nothing.
-//  4. An interaction whose sign the interval does not keep, or that has no bounds although trials
-//     were lost, is not part of the answer.
+//  4. If the interval does not keep the sign of an interaction, or if it has no bounds although
+//     trials were lost, the answer only says that the interaction is possible.
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double far = 1e200;  // beyond all numbers whose squares can be summed
@@ -456,6 +456,33 @@ std::optional<Interval> lee_bounds(const Prepared& data, const Compared& one, co
   return Interval{.low = difference + shift.low, .high = difference + shift.high};
 }
 
+// Both ends of a comparison.
+struct Ends {
+  End low{};
+  End high{};
+};
+
+// Lee's bounds of a typical run: the typical run of the blocks that are left if a share of them is
+// cut off, either those with the largest or those with the smallest changes. Too few blocks have no
+// bounds.
+Ends typical_ends(const Prepared& data, const Compared& one, double share) {
+  const UnitNumbers all = block_numbers(*one.subject, one.cells, one.contrast);
+  std::vector<double> sorted = all.difference;
+  std::ranges::sort(sorted);
+  const double n = static_cast<double>(sorted.size());
+  const std::size_t cut = std::min(sorted.size(), static_cast<std::size_t>(std::ceil(share * n)));
+  const std::size_t kept = sorted.size() - cut;
+  Estimate mean = mean_over_blocks(data, all);
+  mean.independent *= static_cast<double>(kept) / n;
+  const auto end = [&](std::size_t first) {
+    const auto left = std::span<const double>(sorted).subspan(first, kept);
+    UnitNumbers rest;
+    rest.difference.assign(left.begin(), left.end());
+    return trimmed_mean_of(rest, mean, data.noise);
+  };
+  return {.low = end(0), .high = end(cut)};
+}
+
 // Returns how many standard errors the interval reaches beyond its bounds, which are `gap` errors
 // apart. One point needs a two-sided quantile, and bounds that are far apart need the one-sided
 // quantile.
@@ -549,17 +576,17 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
       !effect.loss_p
           ? ""
           : fmt::format(" (whether this depends on the cell: {})", p_words(*effect.loss_p));
-  std::string text =
-      fmt::format("trials are missing{}: {}={} lacks {} of {}, and {} lacks {} of {} {}. ", depends,
-                  effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
-                  loss.level.lost, loss.level.of, plural(loss.unit));
+  std::string text = fmt::format(
+      "trials are missing{}. The level {}={} lacks {} of {}, and the level {} lacks {} of {} {}. ",
+      depends, effect.treatment, effect.baseline, loss.base.lost, loss.base.of, effect.level,
+      loss.level.lost, loss.level.of, plural(loss.unit));
   const bool is_bounded = effect.loss_low || effect.loss_high || effect.loss_difference_low ||
                           effect.loss_difference_high;
   const std::string error = is_bounded ? ", including the error of these bounds" : "";
   if (effect.loss_bounds == Losses::monotone)
     text += fmt::format(
-        "If the level with more losses also lost every trial that the other level lost (Lee's "
-        "bounds), the change of {} is {}{}.",
+        "Lee's bounds assume that the level with more losses would also lose every trial that the "
+        "other level lost. Under this assumption, the change of {} is {}{}.",
         effect.level, range_words(effect), error);
   else
     text += fmt::format(
@@ -651,7 +678,11 @@ void refuse_lost(const Prepared& data, std::size_t family, Effect& effect, Notes
   }
   End low;
   End high;
-  if (lee) {
+  if (lee && has_own_blocks(data) && effect.estimand == Estimand::typical) {
+    const Ends ends = typical_ends(data, all.front(), loss.excess());
+    low = ends.low;
+    high = ends.high;
+  } else if (lee) {
     const auto bounds = lee_bounds(data, all.front(), loss, own.difference);
     if (!bounds) return;
     // Fewer numbers are left, so the error is larger.
@@ -709,6 +740,12 @@ std::string range_words(const Prepared& data, const Interaction& each) {
 
 constexpr const char* made_by_losses = "the missing trials may have caused the interaction";
 
+// Returns whether the interaction is significant, and nothing has cast doubt on it so far.
+bool is_stated(const Prepared& data, const Interaction& interaction) {
+  return interaction.reason.empty() && interaction.p_adjusted &&
+         *interaction.p_adjusted < data.spec.alpha;
+}
+
 // Sets the interaction's loss_* if it lost trials, and its reason if they may have made it.
 void refuse_lost(const Prepared& data, std::size_t family, Interaction& interaction, Notes& notes) {
   const auto term = term_named(data, interaction.term);
@@ -723,13 +760,15 @@ void refuse_lost(const Prepared& data, std::size_t family, Interaction& interact
   const End high = end_of(data, question, all, lost, none, true);
   const double alpha =
       data.level(data.spec.alpha / static_cast<double>(std::max<std::size_t>(1, family)));
-  const Interval wide = with_error(low, high, alpha, 0);
+  double bound = 0;
+  for (const Compared& one : all) bound += bound_of(step_errors(data, *one.subject), one.contrast);
+  const Interval wide = with_error(low, high, alpha, bound / static_cast<double>(all.size()));
   const auto back = [&](double x) { return data.scale.log ? std::exp(x) : x; };
   if (std::isfinite(wide.low)) interaction.loss_low = back(wide.low);
   if (std::isfinite(wide.high)) interaction.loss_high = back(wide.high);
   const bool is_kept = wide.low > 0 || wide.high < 0;
   if (is_kept || data.spec.losses == Losses::random) return;
-  if (!interaction.p_adjusted || *interaction.p_adjusted >= data.spec.alpha) return;
+  if (!is_stated(data, interaction)) return;
   interaction.reason = made_by_losses;
   notes.add(
       interaction.subject,
@@ -759,11 +798,11 @@ void refuse_apart(const Prepared& data, Effect& effect, Notes& notes) {
   const std::string both = fmt::format("the levels {0}={1} and {0}={2}", effect.treatment,
                                        effect.baseline, effect.level);
   if (contrast_of(data, cells, *comparison).weights.empty()) {
-    withhold(effect, "no two cells with trials differ only in this treatment");
+    withhold(effect, "a comparison needs trials in two cells that differ only in this treatment");
     notes.add(effect.subject,
-              fmt::format("{0} can't be compared: no two cells with trials differ only in {1}. "
-                          "More trials in the same cells can't help. Add cells that differ only in "
-                          "{1}.",
+              fmt::format("{0} can't be compared: a comparison needs trials in two cells that "
+                          "differ only in {1}. More trials in the same cells can't help. Add cells "
+                          "that differ only in {1}.",
                           both, effect.treatment));
   } else if (has_own_blocks(data)) {
     withhold(effect, fmt::format("no {} has trials of both levels", data.spec.block));
@@ -850,6 +889,17 @@ void refuse_raw_suite(const Prepared& data, Analysis& analysis, Notes& notes) {
         data.spec.subject, data.spec.response, most->name, most->mean / least->mean, least->name));
 }
 
+// Returns whether the effect is a mean over subjects that have no block in common. Then no block has
+// a mean over the subjects, so there is no typical block or median block.
+bool shares_no_blocks(const Prepared& data, const Effect& effect) {
+  const auto comparison = comparison_of(data, effect);
+  if (effect.scope != Scope::these || data.spec.block.empty() || !comparison) return false;
+  std::vector<UnitNumbers> own;
+  for (const Compared& each : compared_in(data, question_of(*comparison)))
+    own.push_back(block_numbers(*each.subject, each.cells, each.contrast));
+  return are_disjoint(own);
+}
+
 // 7. The paper's procedure has estimands of its own.
 void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
   if (!effect.estimate || !effect.reason.empty() || effect.estimand == data.spec.estimand) return;
@@ -859,6 +909,17 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
   const std::string what = median ? "the median" : "a typical run";
   constexpr const char* ask_mean =
       "'--estimand mean' of 'stabctl analyze' or 'analysis.estimand = \"mean\"' in a plan";
+  if (shares_no_blocks(data, effect)) {
+    const std::string& subject = data.spec.subject;
+    const std::string& block = data.spec.block;
+    withhold(effect, fmt::format("the {}s have no {} in common", subject, block));
+    notes.add(fmt::format(
+        "{0} over these {1}s is computed from their mean change in each {2}, but the {1}s have no "
+        "{2} in common, so there is no verdict. More {2}s can't help. If the {1}s ran in the same "
+        "{2}s, give these {2}s the same names. Or ask about the mean ({3}).",
+        what, subject, block, ask_mean));
+    return;
+  }
   const bool has_units =
       !effect.unit.empty() && (effect.unit == data.spec.block || effect.unit == data.spec.subject);
   withhold(effect, has_units ? fmt::format("too few {}s for {}", effect.unit, what)
@@ -876,13 +937,13 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
                   what, ask_mean));
 }
 
-// 5.
+// 5. A p this small holds at any level that matters, even from few independent blocks.
+constexpr double beyond_doubt = 0.001;
+
 void refuse_dependent(const Prepared& data, Effect& effect, Notes& notes) {
   if (!effect.estimate || !effect.reason.empty()) return;
   const Estimate& estimate = *effect.estimate;
   if (!too_few_independent(estimate)) return;
-  // A p this small holds at any level that matters, even from few independent blocks.
-  constexpr double beyond_doubt = 0.001;
   const auto& p = effect.verdict == Verdict::same ? effect.p_same_adjusted : effect.p_adjusted;
   if (p && *p < beyond_doubt) return;
   withhold(effect, fmt::format("too few independent {}s", data.spec.block));
@@ -989,9 +1050,9 @@ void refuse_single_blocks(const Prepared& data, Effect& effect, const Analysis& 
   const std::string unit = data.spec.block.empty() ? "trial" : data.spec.block;
   withhold(effect, fmt::format("no error on {}", fmt::join(single, ", ")));
   notes.add(
-      fmt::format("A {0} needs at least two {1}s for an estimate of its own error, so there is no "
-                  "verdict on exactly these {0}s. Run more {1}s on: {2}. The answer about {0}s "
-                  "like these does not need each {0}'s own error.",
+      fmt::format("To estimate a {0}'s own error, at least two {1}s are needed, and some {0}s "
+                  "have fewer. So there is no verdict on these {0}s. Run more {1}s on: {2}. An "
+                  "answer about {0}s like these needs no error of each {0}.",
                   data.spec.subject, unit, fmt::join(single, ", ")));
 }
 
@@ -1060,48 +1121,74 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
         words.push_back(cell_words(data, cells[i].cell, comparison->treatment));
       where = fmt::format("{}", fmt::join(words, " and at "));
     }
-    notes.add(effect.subject,
-              fmt::format("the levels {0}={1} and {0}={2} are compared only at {3}. Elsewhere, one "
-                          "of the two levels has no trial, so the change there is not known.",
-                          effect.treatment, effect.baseline, effect.level, where));
+    notes.add(
+        effect.subject,
+        fmt::format(
+            "the levels {0}={1} and {0}={2} are compared only at {3}. At the other combinations of "
+            "levels, the change is not known, because one of the two levels has no trial.",
+            effect.treatment, effect.baseline, effect.level, where));
   }
 }
 
-// Sets the reason of the tables' rows that are this interaction.
-void set_reason(Analysis& analysis, const Interplay& interplay, const std::string& reason) {
-  for (AnovaTable& table : analysis.tables)
-    for (AnovaRow& row : table.rows)
-      if (table.subject == interplay.subject && table.scope == interplay.scope &&
-          row.term == interplay.term)
-        row.reason = reason;
+namespace {
+
+// Keeps few_independent only if it is the reason.
+void refuse_dependent(const Prepared& data, Interaction& interaction, Notes& notes) {
+  const auto few = std::exchange(interaction.few_independent, std::nullopt);
+  if (!few || !is_stated(data, interaction) || *interaction.p_adjusted < beyond_doubt) return;
+  interaction.few_independent = few;
+  interaction.reason = fmt::format("too few independent {}s", data.spec.block);
+  notes.add(interaction.subject,
+            fmt::format("the interaction of {2} is significant (adjusted {5}), but its values in "
+                        "neighboring {0}s have a correlation of {1:.2f}. So {3} {0}s tell only as "
+                        "much as {4:.1f} independent {0}s. These are too few, so the answer does "
+                        "not state the interaction as certain.",
+                        data.spec.block, few->autocorrelation, interaction.term, few->in_time,
+                        few->independent, p_words(*interaction.p_adjusted)));
 }
 
+// An interaction without a size has no bounds.
+void refuse_unbounded(const Prepared& data, Interaction& interaction, Notes& notes) {
+  if (data.spec.losses == Losses::random || interaction.has_size()) return;
+  if (!is_stated(data, interaction)) return;
+  interaction.reason = made_by_losses;
+  const std::size_t empty = only_empty_cells(data, interaction.scope, interaction.subject);
+  const std::string found = fmt::format("the interaction of {} is significant (adjusted {}), but ",
+                                        interaction.term, p_words(*interaction.p_adjusted));
+  notes.add(
+      interaction.subject,
+      empty > 0
+          ? fmt::format("{}there are no trials at {} of {} combinations of levels. If this is on "
+                        "purpose, say so with '--losses random'. If trials at these combinations "
+                        "failed or were too slow, the missing trials may have caused the "
+                        "interaction, so the answer does not state the interaction as certain.",
+                        found, empty, data.design_cells())
+          : found +
+                "trials are missing, and the interaction has no bounds. Bounds exist only if "
+                "every treatment has two levels and every cell has trials. So the answer does "
+                "not state the interaction as certain. Run the missing trials again, or assume "
+                "that they are missing at random ('--losses random', 'analysis.losses').");
+}
+
+// Copies the reason to the tables' rows that are this interaction.
+void set_reason(const Interaction& interaction, Analysis& analysis) {
+  for (AnovaTable& table : analysis.tables)
+    for (AnovaRow& row : table.rows)
+      if (table.subject == interaction.subject && table.scope == interaction.scope &&
+          row.term == interaction.term)
+        row.reason = interaction.reason;
+}
+
+}  // namespace
+
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes) {
-  if (data.spec.origin != Origin::trial) return;
-  for (Interaction& each : analysis.interactions)
-    if (may_have_lost(data, each.scope, each.subject))
+  for (Interaction& each : analysis.interactions) {
+    refuse_dependent(data, each, notes);
+    if (data.spec.origin == Origin::trial && may_have_lost(data, each.scope, each.subject)) {
       refuse_lost(data, interactions_tested(analysis, each.scope), each, notes);
-  if (data.spec.losses == Losses::random) return;
-  for (const Interplay& each : interplays(analysis)) {
-    if (each.size != nullptr || !may_have_lost(data, each.scope, each.subject)) continue;
-    set_reason(analysis, each, made_by_losses);
-    const std::size_t empty = only_empty_cells(data, each.scope, each.subject);
-    const std::string found =
-        fmt::format("the interaction of {} is significant (adjusted {}), but ", each.term,
-                    p_words(each.p_adjusted));
-    notes.add(
-        each.subject,
-        empty > 0
-            ? fmt::format("{}there are no trials at {} of {} combinations of levels. If this is on "
-                          "purpose, say so with '--losses random'. If trials failed or were too "
-                          "slow there, they may have caused the interaction, so the answer does "
-                          "not state the interaction as certain.",
-                          found, empty, data.design_cells())
-            : found +
-                  "trials are missing, and the interaction has no bounds. Bounds exist only if "
-                  "every treatment has two levels and every cell has trials. So the answer does "
-                  "not state the interaction as certain. Run the missing trials again, or assume "
-                  "that they are missing at random ('--losses random', 'analysis.losses').");
+      refuse_unbounded(data, each, notes);
+    }
+    if (!each.reason.empty()) set_reason(each, analysis);
   }
 }
 

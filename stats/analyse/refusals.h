@@ -30,8 +30,9 @@ void bound_mean(const Prepared& data, const Subject& subject, std::uint32_t cell
 void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& notes);
 
 // Sets the bounds that lost trials leave of interactions, and the reason of an interaction that they
-// may have made: the answer doesn't mention it. An interaction of a table that has no bounds counts
-// as one that they may have made. Call it before anything is said about interactions.
+// may have made: the answer only says that it is possible. An interaction that has no size has no
+// bounds, so it counts as one that they may have made. Too few independent blocks (5.) are another
+// reason. Call it before anything is said about interactions.
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes);
 
 // Takes back the verdicts of effects that have one of these reasons. Sets the bounds that lost

@@ -284,11 +284,12 @@ class Analyser {
 
   static std::string why_too_few(const Line& line, std::uint64_t wanted) {
     if (line.baselines < least_baselines)
-      return fmt::format("{} of {} experiments at speedup 0", line.baselines, least_baselines);
+      return fmt::format("{} of {} needed experiments at speedup 0", line.baselines,
+                         least_baselines);
     if (line.sped_up < least_sped_up)
-      return fmt::format("{} of {} experiments with a speedup", line.sped_up, least_sped_up);
-    if (line.visits < wanted) return fmt::format("{} of {} visits", line.visits, wanted);
-    return fmt::format("{} runs, most of them without enough experiments at speedup 0", line.runs);
+      return fmt::format("{} of {} needed experiments with a speedup", line.sped_up, least_sped_up);
+    if (line.visits < wanted) return fmt::format("{} of {} needed visits", line.visits, wanted);
+    return fmt::format("most of the {} runs have too few experiments at speedup 0", line.runs);
   }
 
   // The window is narrower at the ends of the curve, so that it extends equally far on both sides.

@@ -259,7 +259,7 @@ TEST(CausalAnalysis, FewVisitsOfPartsOfRunsAreTooFew) {
   const auto made =
       analyse(Simulation(8).make({.lines = {{.gain = third}}, .experiments = 4, .visits = 1}), {});
   ASSERT_TRUE(made);
-  EXPECT_THAT(made->points.front().lines.front().too_few, HasSubstr(" of 50 visits"));
+  EXPECT_THAT(made->points.front().lines.front().too_few, HasSubstr(" of 50 needed visits"));
 }
 
 // All intervals of a line hold at once in 95 % of profiles or more, and any finding about two lines

@@ -95,9 +95,10 @@ Result<std::string_view> CsvCells::cell(std::size_t column) {
   at_ += size;
   if (at_end_of_line() || text_[at_] == separator_) return rest.substr(0, size);
   if (text_[at_] == '"')
-    return error(column,
-                 "a quote inside a cell that is not quoted; quote the whole cell and double the "
-                 "quotes inside");
+    return error(
+        column,
+        "this cell contains a quote but is not quoted; quote the whole cell and double the "
+        "quotes inside");
   if (text_[at_] == '\0') return error(column, "a zero byte: this is not text");
   return error(column, "a carriage return inside a line; end each line with a line feed");
 }

@@ -403,14 +403,23 @@ void set_lost(const Dataset& data, const Views& views, bool all_measured, Prepar
     else if (spec.log_scale && data.response[row] + data.centre <= 0)
       add(code_in, -endless, -endless, false);
   }
-  for (const Lost& each : data.lost)
+  for (const Lost& each : data.lost) {
+    double low = std::max(floor, each.at_least);
+    double high = each.at_most;
+    // The spec's bounds hold, too, unless the trial's own bounds contradict them. Excluded trials
+    // have the bounds of their cell.
+    if (!each.excluded) {
+      if (least <= high) low = std::max(low, least);
+      if (spec.lost_at_most && *spec.lost_at_most >= low) high = std::min(high, *spec.lost_at_most);
+    }
     add(
         [&](const View& view) {
           return view.column == nullptr
                      ? 0
                      : each.codes[static_cast<std::size_t>(view.column - data.columns.data())];
         },
-        on_scale(out, std::max(floor, each.at_least)), on_scale(out, each.at_most), each.excluded);
+        on_scale(out, low), on_scale(out, high), each.excluded);
+  }
 }
 
 void set_looks(Prepared& out) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "stats/oracle/data.h"
 #include "stats/oracle/expect.h"
@@ -60,6 +62,30 @@ TEST(Prepare, CloseNumbersAreNoClock) {
   data.response[3] = 21e6;
   data.response[7] = 22e6;
   EXPECT_EQ(prepare(data, spec()).step, 100);
+}
+
+// An excluded trial may have had any number of its cell, whatever the spec says.
+TEST(Prepare, TheSpecsBoundsHoldForLostTrialsUnlessTheirOwnContradictThem) {
+  Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 4});
+  const std::vector<std::uint32_t> codes{0, 1, 0, 2};
+  data.lists_lost = true;
+  data.lost = {{.codes = codes},
+               {.codes = codes, .at_least = 100},
+               {.codes = codes, .at_least = 300},
+               {.codes = codes, .excluded = true}};
+  Spec bounded = spec();
+  bounded.lost_at_least = 90;
+  bounded.lost_at_most = 105;
+  const Prepared prepared = prepare(data, bounded);
+  ASSERT_EQ(prepared.lost.size(), 4U);
+  expect_close(prepared.scale.back(prepared.lost[0].low), 90);
+  expect_close(prepared.scale.back(prepared.lost[0].high), 105);
+  expect_close(prepared.scale.back(prepared.lost[1].low), 100);
+  expect_close(prepared.scale.back(prepared.lost[1].high), 105);
+  expect_close(prepared.scale.back(prepared.lost[2].low), 300);
+  EXPECT_TRUE(std::isinf(prepared.lost[2].high));
+  EXPECT_TRUE(std::isinf(prepared.lost[3].low));
+  EXPECT_TRUE(std::isinf(prepared.lost[3].high));
 }
 
 // More keys than are indexed directly: the same groups come out of the hashed index.

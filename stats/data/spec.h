@@ -132,7 +132,8 @@ struct Spec {
   Error error = Error::own;  // factorial designs with blocks
   Estimand estimand = Estimand::mean;
   Losses losses = Losses::extremes;
-  // The bounds of rows without a number, in the response's unit.
+  // The bounds of trials without a number, in the response's unit. Excluded trials are within the
+  // bounds of their cell instead.
   std::optional<double> lost_at_least{};
   std::optional<double> lost_at_most{};
   bool independent_blocks = false;  // the error of a mean over blocks allows for no dependence
@@ -162,6 +163,9 @@ struct Spec {
   bool ratio_of_times = false;      // a response without a unit that is a time divided by another
   // All trials of a level come before those of the next one, as the caller's notes say.
   bool one_after_other = false;
+  // The treatment whose levels are one session each, for example one file each. How much sessions
+  // vary is not known, so interactions with this treatment are not tested. "": there is none.
+  std::string sessions{};
   // The order of each block's trials was drawn at random, so that randomization tests are exact.
   // Without blocks, the order of all trials was drawn, or the seeds that each level got.
   bool order_drawn = false;

@@ -88,9 +88,11 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   }
   Assumption& added =
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
-          nested ? "means of the seeds by cell" : "trials by cell", n, test->f, test->p);
+          nested ? "means of seeds, by cell" : "trials by cell", n, test->f, test->p);
   if (!added.holds)
-    added.instead = "the changes and verdicts (their intervals and tests do not pool variances)";
+    added.instead =
+        "the changes and verdicts are still valid, because their intervals and tests do not pool "
+        "variances";
 }
 
 // Numbers in the order of time: `series` series of one length, one after the other. Each has its
@@ -141,7 +143,7 @@ Ordered block_contrasts(const Prepared& data, const Subject& subject) {
 Ordered signed_residuals(const Subject& subject, std::span<const double> residuals) {
   constexpr std::size_t most_series = 15;
   const std::vector<Group> cells = by_cell(subject);
-  Ordered result{.series = 0, .kind = "residuals in the order of trials, signed by level"};
+  Ordered result{.series = 0, .kind = "residuals in the order of trials, weighted by level"};
   result.values.reserve(residuals.size() * std::min(most_series, cells.size() - 1));
   for (std::size_t k = 1; k < cells.size() && result.series < most_series; ++k) {
     const double size = static_cast<double>(k);
@@ -164,10 +166,11 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   const bool allowed_for = has_own_blocks(data) && !data.spec.independent_blocks &&
                            ordered.values.size() >= least_for_dependence * ordered.series;
   const char* instead =
-      allowed_for ? "the changes (their intervals and p-values take the correlation of neighboring "
-                    "blocks into account)"
-                  : "no test of individual trials, because a correlation of neighboring trials "
-                    "makes the intervals too narrow. Use blocks, or compare more runs";
+      allowed_for
+          ? "the changes are still valid, because their intervals and p-values take the "
+            "correlation of neighboring blocks into account"
+          : "no test of individual trials is valid, because a correlation of neighboring trials "
+            "makes the intervals too narrow. Use blocks, or compare more runs";
   const auto lag = autocorrelation(ordered);
   const auto runs = runs_test(ordered.values);
   if (!lag || !runs) {
@@ -214,9 +217,10 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   }
   const std::size_t n = residuals.values.size();
   if (!(ss > static_cast<double>(n) * data.noise)) return;
-  const char* instead = n > most_for_shapiro_wilk
-                            ? "all results (the means of so many trials are normally distributed)"
-                            : "the rank-sum test and the permutation test";
+  const char* instead =
+      n > most_for_shapiro_wilk
+          ? "all results are still valid, because the mean of many trials is normally distributed"
+          : "the rank-sum test and the permutation test are still valid";
   // Two numbers are equally far from their mean, whatever their distribution.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())
@@ -235,8 +239,8 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
 void test_blocks(const Prepared& data, const Subject& subject, Analysis& analysis, Notes& notes) {
   const Ordered contrasts = block_contrasts(data, subject);
   if (contrasts.series == 0) return;
-  add_normality(contrasts.values, subject.name, contrasts.kind, "the signed-rank test", analysis,
-                notes);
+  add_normality(contrasts.values, subject.name, contrasts.kind,
+                "the signed-rank test is still valid", analysis, notes);
   add_independence(data, subject, contrasts, analysis, notes);
 }
 
@@ -250,16 +254,15 @@ void test_pooling(const Prepared& data, const Subject& subject, Analysis& analys
                           fmt::format("contrasts within {}s", data.spec.block),
                           series.size() * series.front().size(), test->f, test->p);
   if (!added.holds)
-    added.instead =
-        "an analysis with error = \"own\", because treatments act differently from block to block";
+    added.instead = "use error = \"own\", because treatments act differently from block to block";
 }
 
 void test_subject_effects(const Prepared& data, std::span<const double> effects,
                           const std::string& term, Analysis& analysis) {
   Notes unused;  // too few subjects are noted by the model
-  add_normality(effects, "",
-                fmt::format("effect of {}, one number per {}", term, data.spec.subject),
-                fmt::format("the signed-rank test over {}s", data.spec.subject), analysis, unused);
+  add_normality(effects, "", fmt::format("effect of {} in each {}", term, data.spec.subject),
+                fmt::format("the signed-rank test over {}s is still valid", data.spec.subject),
+                analysis, unused);
 }
 
 }  // namespace stab::stats

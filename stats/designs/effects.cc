@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -273,24 +274,37 @@ bool varies(const Moments& numbers, double noise) {
   return numbers.ss > static_cast<double>(numbers.n) * noise;
 }
 
+bool has_treatment(std::uint32_t term, std::size_t treatment) {
+  return (term >> treatment & 1U) != 0;
+}
+
+bool has_two_levels(const Prepared& data, std::uint32_t term) {
+  if (!data.spec.chains.empty()) return true;
+  for (std::size_t i = 0; i < data.treatments.size(); ++i)
+    if (has_treatment(term, i) && data.treatments[i].levels.size() != 2) return false;
+  return true;
+}
+
+bool is_of_sessions(const Prepared& data, std::uint32_t term) {
+  if (data.spec.sessions.empty()) return false;
+  for (std::size_t i = 0; i < data.treatments.size(); ++i)
+    if (has_treatment(term, i) && data.treatments[i].name == data.spec.sessions) return true;
+  return false;
+}
+
+std::vector<std::uint32_t> interactions(const Prepared& data) {
+  std::vector<std::uint32_t> result = model_terms(data.spec, layout(data));
+  std::erase_if(result, [&](std::uint32_t term) {
+    return std::popcount(term) < 2 || is_of_sessions(data, term);
+  });
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data) {
-  if (!data.spec.chains.empty()) {
-    std::vector<std::uint32_t> heads;
-    for (const AliasChain& chain : data.spec.chains)
-      if (std::popcount(chain.effect) > 1) heads.push_back(chain.effect);
-    return heads;
-  }
-  std::vector<std::size_t> shape;
-  for (const Treatment& treatment : data.treatments) shape.push_back(treatment.levels.size());
-  std::vector<std::uint32_t> result;
-  for (const std::uint32_t term : all_terms(shape, shape.size())) {
-    bool two = std::popcount(term) > 1;
-    for (std::size_t i = 0; i < shape.size(); ++i)
-      two = two && ((term >> i & 1U) == 0 || shape[i] == 2);
-    if (two) result.push_back(term);
-  }
+  std::vector<std::uint32_t> result = interactions(data);
+  std::erase_if(result, [&](std::uint32_t term) { return !has_two_levels(data, term); });
   return result;
 }
 
@@ -311,6 +325,105 @@ Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& ce
     contrast.weights.push_back(weight);
   }
   return contrast;
+}
+
+namespace {
+
+constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
+
+// Cells by number, for treatments that are crossed. A cell's number is the sum of one of `own` and
+// one of `others`.
+struct Crossed {
+  std::vector<std::size_t> places;  // of each cell among the subject's cells, or nowhere
+  std::vector<std::size_t> own;     // the term's levels without the control, and first levels
+  std::vector<std::size_t> others;  // the other treatments' levels, and first levels of the term's
+};
+
+Crossed crossed(const Prepared& data, const std::vector<Group>& cells, std::uint32_t term) {
+  Crossed result;
+  result.places.assign(data.cells(), nowhere);
+  for (std::size_t i = 0; i < cells.size(); ++i) result.places[cells[i].cell] = i;
+  for (std::size_t cell = 0; cell < data.cells(); ++cell) {
+    const std::vector<std::size_t> levels = data.levels_of(cell);
+    bool is_own = true;
+    bool is_other = true;
+    for (std::size_t t = 0; t < levels.size(); ++t) {
+      if (!has_treatment(term, t)) {
+        is_own = is_own && levels[t] == 0;
+        continue;
+      }
+      is_other = is_other && levels[t] == 0;
+      const std::string& name = data.treatments[t].levels[levels[t]];
+      is_own = is_own && (data.spec.control.empty() || name != data.spec.control);
+    }
+    if (is_own) result.own.push_back(cell);
+    if (is_other) result.others.push_back(cell);
+  }
+  return result;
+}
+
+struct Corner {
+  std::size_t cell = 0;  // at the first levels of the other treatments
+  double sign = 1;
+};
+
+// The cells of a difference of differences between two combinations of the term's levels. Empty if
+// the combinations have a level in common.
+std::vector<Corner> corners_between(const Prepared& data, std::uint32_t term, std::size_t from,
+                                    std::size_t to) {
+  const std::vector<std::size_t> base = data.levels_of(from);
+  const std::vector<std::size_t> level = data.levels_of(to);
+  std::vector<Corner> result(1);
+  std::size_t stride = 1;
+  for (std::size_t t = base.size(); t-- > 0; stride *= data.treatments[t].levels.size()) {
+    if (!has_treatment(term, t)) continue;
+    if (base[t] == level[t]) return {};
+    const std::size_t n = result.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const Corner corner = result[i];
+      result[i].cell += level[t] * stride;
+      result.push_back({.cell = corner.cell + base[t] * stride, .sign = -corner.sign});
+    }
+  }
+  return result;
+}
+
+// Averages the difference over the other treatments' levels at which the subject has all corners.
+// The result has no weights if there are no such levels.
+Contrast averaged_contrast(const Crossed& all, std::span<const Corner> corners, std::size_t cells) {
+  Contrast contrast{.weights = std::vector<double>(cells)};
+  double found = 0;
+  for (const std::size_t other : all.others) {
+    const auto is_there = [&](const Corner& each) {
+      return all.places[each.cell + other] != nowhere;
+    };
+    if (!std::ranges::all_of(corners, is_there)) continue;
+    ++found;
+    for (const Corner& corner : corners)
+      contrast.weights[all.places[corner.cell + other]] += corner.sign;
+  }
+  if (found == 0) return {};
+  for (double& weight : contrast.weights) weight /= found;
+  return contrast;
+}
+
+}  // namespace
+
+std::vector<Contrast> level_contrasts(const Prepared& data, const std::vector<Group>& cells,
+                                      std::uint32_t term) {
+  std::vector<Contrast> result;
+  if (!data.spec.chains.empty()) return result;
+  const Crossed all = crossed(data, cells, term);
+  for (const std::size_t from : all.own) {
+    for (const std::size_t to : all.own) {
+      const std::vector<Corner> corners = corners_between(data, term, from, to);
+      if (corners.empty()) continue;
+      Contrast contrast = averaged_contrast(all, corners, cells.size());
+      if (!contrast.weights.empty()) result.push_back(std::move(contrast));
+    }
+    if (!result.empty()) break;
+  }
+  return result;
 }
 
 std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
@@ -374,32 +487,98 @@ std::optional<Spread> spread_over(std::span<const double> ratios, double alpha) 
                 .p = *p};
 }
 
-Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
-                             const Estimate& estimate) {
-  Interaction result{.subject = subject, .term = std::move(term)};
+std::vector<double> step_errors(const Prepared& data, const Subject& subject) {
+  std::vector<double> errors;
+  if (!(data.step > 0)) return errors;
+  for (const Group& cell : by_cell(subject)) {
+    const double mean = cell.raw.mean + data.scale.centre;
+    errors.push_back(shift_of(cell.raw, data.step) / (data.scale.log ? mean : 1));
+  }
+  return errors;
+}
+
+double bound_of(std::span<const double> errors, const Contrast& contrast) {
+  double sum = 0;
+  for (std::size_t i = 0; i < errors.size(); ++i) sum += std::abs(contrast.weights[i]) * errors[i];
+  return sum;
+}
+
+namespace {
+
+// Returns whether the number is a fact of the builds, which no test is about (decide.h).
+bool is_fact(const Prepared& data, const Estimate& estimate) {
+  return data.spec.origin != Origin::trial && estimate.variance == 0;
+}
+
+// Keeps the estimate whose units depend on each other most.
+void keep_dependence(const Estimate& estimate, Interaction& interaction) {
+  if (!too_few_independent(estimate)) return;
+  auto& kept = interaction.few_independent;
+  if (!kept || estimate.independent < kept->independent) kept = estimate;
+}
+
+// Sets the interaction's size, interval and p.
+void set_size(const Prepared& data, const Estimate& estimate, Interaction& result) {
   const auto back = [&](double x) { return data.scale.log ? std::exp(x) : x; };
   (data.scale.log ? result.ratio : result.difference) = back(estimate.difference);
+  if (is_fact(data, estimate)) return;
   result.p = data.p(p_value(estimate));
+  keep_dependence(estimate, result);
   const double level = data.level(data.spec.alpha);
   const auto interval = level > 0 ? difference_interval(estimate, level) : std::nullopt;
   if (interval) {
     result.low = back(interval->low);
     result.high = back(interval->high);
   }
-  return result;
 }
 
-void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
-                      const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis) {
-  for (const std::uint32_t term : two_level_interactions(data)) {
-    const Contrast contrast = interaction_contrast(data, cells, term);
-    if (contrast.weights.empty()) continue;
-    const auto estimate = estimator(contrast);
-    if (!estimate) continue;
-    Interaction result =
-        make_interaction(data, subject, term_name(term, layout(data).names), *estimate);
-    result.aliases = aliases_of(data.spec, term);
-    result.spread = spread(contrast.weights);
+// Sets the interaction's p by Bonferroni's correction for the contrasts. Contrasts that can't be
+// tested don't count.
+void test_together(const Prepared& data, std::span<const Contrast> contrasts,
+                   const Estimator& estimator, std::span<const double> errors,
+                   Interaction& result) {
+  double least = 1;
+  double tested = 0;
+  for (const Contrast& contrast : contrasts) {
+    auto estimate = estimator(contrast);
+    if (!estimate || is_fact(data, *estimate)) continue;
+    estimate->bound = bound_of(errors, contrast);
+    const auto p = p_value(*estimate);
+    if (!p) continue;
+    ++tested;
+    least = std::min(least, *p);
+    keep_dependence(*estimate, result);
+  }
+  if (tested > 0) result.p = std::min(1.0, tested * data.p(least).value_or(1));
+}
+
+}  // namespace
+
+void add_interactions(const Prepared& data, const std::string& subject, Scope scope,
+                      const Estimator& estimator, const std::vector<Group>& cells,
+                      std::span<const double> errors, const SpreadOf& spread, Analysis& analysis) {
+  constexpr std::size_t most_cells = 1000;
+  const bool is_large = data.design_cells() > most_cells;
+  if (is_large && !data.spec.assumptions) return;
+  const Layout names = layout(data);
+  for (const std::uint32_t term : interactions(data)) {
+    Interaction result{.subject = subject,
+                       .scope = scope,
+                       .term = term_name(term, names.names),
+                       .aliases = aliases_of(data.spec, term)};
+    const Contrast contrast =
+        has_two_levels(data, term) ? interaction_contrast(data, cells, term) : Contrast{};
+    if (!contrast.weights.empty()) {
+      auto estimate = estimator(contrast);
+      if (!estimate) continue;
+      estimate->bound = bound_of(errors, contrast);
+      set_size(data, *estimate, result);
+      if (spread) result.spread = spread(contrast.weights);
+    } else {
+      if (is_large) continue;
+      test_together(data, level_contrasts(data, cells, term), estimator, errors, result);
+      if (!result.p) continue;
+    }
     analysis.interactions.push_back(std::move(result));
   }
 }

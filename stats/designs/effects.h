@@ -85,6 +85,15 @@ Contrast interaction_contrast(const Prepared& data, const std::vector<Group>& ce
 // Returns the interactions that have such weights, as bits of treatments.
 std::vector<std::uint32_t> two_level_interactions(const Prepared& data);
 
+// The same differences between the first level and each other level of each of the term's
+// treatments, apart from the control's level. Each is averaged over those levels of the other
+// treatments at which the subject has all cells that are needed. Without an interaction, all of
+// these differences are 0. If the subject's cells allow no such difference, another combination of
+// levels takes the place of the first levels. The result is empty if no combination can, and for
+// fractions of all cells.
+std::vector<Contrast> level_contrasts(const Prepared& data, const std::vector<Group>& cells,
+                                      std::uint32_t term);
+
 // Returns the trials' distances from their cell's mean, by cell.
 std::vector<std::vector<double>> by_cell_deviations(const Subject& subject,
                                                     const std::vector<Group>& cells);
@@ -102,18 +111,24 @@ SpreadOf spread_by_numbers(const Prepared& data, const std::vector<std::vector<d
 // nothing below three subjects, or if they do not vary.
 std::optional<Spread> spread_over(std::span<const double> ratios, double alpha);
 
-// Interactions of treatments with two levels each, as numbers with intervals.
+// The largest error of each cell's mean by the clock's steps, on the model's scale. Empty: the
+// steps are too fine to matter.
+std::vector<double> step_errors(const Prepared& data, const Subject& subject);
+// The largest error of a contrast of cells that have these errors.
+double bound_of(std::span<const double> errors, const Contrast& contrast);
 
 // Estimates a contrast of a subject's cells with the method of a design; nothing if that is
 // impossible.
 using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
 
-// `estimate` is the difference of differences on the model's scale.
-Interaction make_interaction(const Prepared& data, const std::string& subject, std::string term,
-                             const Estimate& estimate);
-
-// Adds all interactions that the cells of the subject allow. `cells` come from by_cell().
-void add_interactions(const Prepared& data, const std::string& subject, const Estimator& estimator,
-                      const std::vector<Group>& cells, const SpreadOf& spread, Analysis& analysis);
+// Adds all interactions that these cells allow, but not those with a treatment whose levels are
+// sessions (Spec::sessions). If each treatment has two levels, the interaction has a size.
+// Otherwise it has only a p: the smallest p of its level_contrasts(), times their number
+// (Bonferroni). `cells` come from by_cell(), and `errors` from step_errors(). If `spread` is empty,
+// variances are not compared. Without Spec::assumptions, designs with more than 1000 cells get no
+// interactions; with it, they get only those that have a size.
+void add_interactions(const Prepared& data, const std::string& subject, Scope scope,
+                      const Estimator& estimator, const std::vector<Group>& cells,
+                      std::span<const double> errors, const SpreadOf& spread, Analysis& analysis);
 
 }  // namespace stab::stats

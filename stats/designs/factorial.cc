@@ -162,9 +162,10 @@ void add_block_table(const Prepared& data, const Subject& subject, const std::ve
   analysis.tables.push_back(strata_table(data, *strata, data.spec.block));
   analysis.tables.back().subject = subject.name;
   if (const std::size_t all = count_blocks(subject); units < all)
-    notes.add(subject.name, fmt::format("{} of {} {}s lack a cell. The table leaves them out, and "
-                                        "so does each comparison that needs the missing cell.",
-                                        all - units, all, data.spec.block));
+    notes.add(subject.name,
+              fmt::format("{} of {} {}s lack a cell. They are left out of the table, and of "
+                          "each comparison that needs the missing cell.",
+                          all - units, all, data.spec.block));
 }
 
 struct Parts {
@@ -210,8 +211,9 @@ void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
     add_alternatives(data, parts.subject, comparison, effect);
     effect.spread = spread(contrast.weights);
   }
-  if (data.spec.assumptions)
-    add_interactions(data, parts.subject.name, parts.estimator, parts.cells, spread, analysis);
+  add_interactions(data, parts.subject.name, Scope::subject, parts.estimator, parts.cells,
+                   step_errors(data, parts.subject), data.spec.assumptions ? spread : SpreadOf{},
+                   analysis);
 }
 
 void analyse_blocks(const Prepared& data, const Subject& subject, bool with_table,
@@ -240,7 +242,7 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
   const auto model = FactorialModel::fit(names.shape, points_of(subject), data.noise,
                                          data.spec.sums_of_squares, terms);
   if (!model) {
-    notes.add(subject.name, "the treatments have too many levels to fit.");
+    notes.add(subject.name, "the treatments have too many levels for the model.");
     return;
   }
   const std::vector<Group> cells = by_cell(subject);

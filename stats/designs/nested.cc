@@ -119,8 +119,8 @@ void test_nested(const Prepared& data, const Subject& subject, const FactorialMo
   }
   if (model.result().residual_ss > 0)
     add_normality(seeds, subject.name, fmt::format("means of the seeds of {}", data.spec.seed),
-                  "the rank-sum test and the permutation test of the seeds' means", analysis,
-                  notes);
+                  "the rank-sum test and the permutation test of the seeds' means are still valid",
+                  analysis, notes);
   if (runs_of(data, subject).within_df > 0) test_assumptions(data, subject, means, analysis, notes);
 }
 
@@ -152,7 +152,7 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
     points.push_back({.block = 0, .cell = unit.cell, .y = unit.y});
   const auto model = FactorialModel::fit(layout(data).shape, points, data.noise);
   if (!model) {
-    notes.add(subject.name, "the treatments have too many levels to fit.");
+    notes.add(subject.name, "the treatments have too many levels for the model.");
     return;
   }
   const FactorialFit& fit = model->result();
@@ -186,8 +186,8 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
                       "fewer than six seeds of {} per cell or because the seeds do not differ.",
                       data.spec.seed));
   }
-  if (data.spec.assumptions)
-    add_interactions(data, subject.name, estimator, cells, spread, analysis);
+  add_interactions(data, subject.name, Scope::subject, estimator, cells, step_errors(data, subject),
+                   data.spec.assumptions ? spread : SpreadOf{}, analysis);
 }
 
 }  // namespace stab::stats

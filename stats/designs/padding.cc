@@ -159,8 +159,8 @@ void analyse_padding(const Prepared& data, const Subject& subject, Analysis& ana
       if (data.spec.assumptions) {
         add_signed_rank(*study, data.spec.alpha, effect);
         add_normality(study->percent, subject.name,
-                      fmt::format("change of each seed of {}, in percent", data.spec.seed),
-                      "the signed-rank test of the seeds' changes", analysis, notes);
+                      fmt::format("changes of the seeds of {}, in percent", data.spec.seed),
+                      "the signed-rank test of the seeds' changes is still valid", analysis, notes);
       }
     } else {
       notes.add(subject.name, study.error().message + ".");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "stats/data/terms.h"
 #include "stats/designs/alternatives.h"
 #include "stats/designs/assumptions.h"
 #include "stats/designs/designs.h"
@@ -35,10 +34,11 @@ std::vector<Member> complete_subjects(const Prepared& data, Notes& notes) {
                     "left out of the model of all {}s, because it lacks trials in {} of {} cells.",
                     data.spec.subject, data.cells() - member.cells.size(), data.cells()));
     else if (data.spec.machines && !data.spec.block.empty() && blocks_of(member) == 0)
-      notes.add(subject.name,
-                fmt::format("left out of the model of all {}s, because it has no {} with trials in "
-                            "all cells.",
-                            data.spec.subject, data.spec.block));
+      notes.add(
+          subject.name,
+          fmt::format("left out of the model of all {}s, because none of its {}s has trials in "
+                      "all cells.",
+                      data.spec.subject, data.spec.block));
     else
       result.push_back(std::move(member));
   }
@@ -238,6 +238,18 @@ void add_subject_tests(const Suite& suite, const Comparison& comparison, const C
   test_subject_effects(data, numbers.difference, name, analysis);
 }
 
+// The means over the subjects of step_errors().
+std::vector<double> mean_step_errors(const Suite& suite) {
+  std::vector<double> means;
+  for (const Member& member : suite.members) {
+    const std::vector<double> own = step_errors(suite.data, *member.subject);
+    means.resize(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      means[i] += own[i] / static_cast<double>(suite.members.size());
+  }
+  return means;
+}
+
 void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
   const Prepared& data = suite.data;
   const std::vector<Group>& cells = suite.members.front().cells;
@@ -253,14 +265,8 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
     if (data.spec.assumptions && suite.scope == Scope::like_these)
       add_subject_tests(suite, comparison, contrast, analysis);
   }
-  if (!data.spec.assumptions) return;
-  for (const std::uint32_t term : two_level_interactions(data)) {
-    const auto estimate = suite.estimate(interaction_contrast(data, cells, term));
-    if (!estimate) continue;
-    analysis.interactions.push_back(
-        make_interaction(data, "", term_name(term, layout(data).names), *estimate));
-    analysis.interactions.back().scope = suite.scope;
-  }
+  const Estimator estimator = [&](const Contrast& contrast) { return suite.estimate(contrast); };
+  add_interactions(data, "", suite.scope, estimator, cells, mean_step_errors(suite), {}, analysis);
 }
 
 // The variance of the numbers without the part that their errors make.

@@ -126,6 +126,7 @@ std::vector<double> FactorialModel::weighted_row(std::span<const std::size_t> ce
   std::vector<double> sum(mean_row_.size());
   std::vector<double> row(sum.size());
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (weights[i] == 0) continue;
     write_row(cells[i], row);
     for (std::size_t j = 0; j < row.size(); ++j) sum[j] += weights[i] * row[j];
   }

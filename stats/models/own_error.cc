@@ -36,16 +36,18 @@ UnitNumbers block_numbers(const Subject& subject, const std::vector<Group>& cell
                           const Contrast& contrast) {
   UnitNumbers result;
   if (contrast.weights.empty()) return result;
-  std::size_t needed = 0;
-  for (std::size_t i = 0; i < cells.size(); ++i) needed += has_weight(contrast, i) ? 1 : 0;
+  std::vector<std::size_t> used;  // the cells with a weight, which may be few
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (has_weight(contrast, i)) used.push_back(i);
+  const auto number_of = [&](std::size_t i) { return cells[i].cell; };
   const std::vector<Group>& groups = subject.groups;
   for (std::size_t begin = 0; begin < groups.size();) {
     const std::uint32_t block = groups[begin].block;
-    Sum sum{.needed = needed};
+    Sum sum{.needed = used.size()};
     for (; begin < groups.size() && groups[begin].block == block; ++begin) {
-      const auto cell = static_cast<std::size_t>(
-          std::ranges::lower_bound(cells, groups[begin].cell, {}, &Group::cell) - cells.begin());
-      if (!has_weight(contrast, cell)) continue;
+      const auto found = std::ranges::lower_bound(used, groups[begin].cell, {}, number_of);
+      if (found == used.end() || number_of(*found) != groups[begin].cell) continue;
+      const std::size_t cell = *found;
       --sum.needed;
       sum.difference += contrast.weights[cell] * groups[begin].y.mean;
       if (!contrast.base.empty()) sum.base += contrast.base[cell] * groups[begin].y.mean;

@@ -28,8 +28,9 @@ struct AnovaRow {
   std::optional<double> ms{};
   std::optional<double> f{};
   std::optional<double> p{};
-  std::optional<double> p_adjusted{};  // interactions only: corrected for the others; see decide.h
-  std::string reason{};                // as in Interaction, if the interaction is only in the table
+  // Interactions of treatments only: p_adjusted and reason of the Interaction, whose p is not F's.
+  std::optional<double> p_adjusted{};
+  std::string reason{};
   // The factor by which Greenhouse and Geisser correct the degrees of freedom of p. Only terms with
   // two or more degrees of freedom have one.
   std::optional<double> epsilon{};
@@ -91,7 +92,7 @@ struct Assumption {
   double statistic = 0;
   double p = 0;
   bool holds = true;      // p >= alpha
-  std::string instead{};  // if the property does not hold: what is still valid
+  std::string instead{};  // if the property does not hold: a clause that says what is still valid
 };
 
 // The same comparison by another method, in case an assumption fails, or of another average.
@@ -205,10 +206,12 @@ struct Effect {
   std::optional<Estimate> estimate{};
 };
 
-// How treatments of two levels act on each other. On the log scale the size is a ratio: one
-// treatment's effect at the other's second level, divided by its effect at the other's first level.
-// Three treatments have a ratio of such ratios. Raw numbers have differences of differences, in the
-// response's unit.
+// How treatments act on each other. If each has two levels, there is a size. On the log scale it is
+// a ratio: one treatment's effect at the other's second level, divided by its effect at the other's
+// first level. Three treatments have a ratio of such ratios. Raw numbers have differences of
+// differences, in the response's unit. If a treatment has more levels, or a cell has no trials,
+// there is no size, and p tests several such differences together (add_interactions() in
+// effects.h).
 struct Interaction {
   std::string subject{};
   Scope scope = Scope::subject;
@@ -221,11 +224,16 @@ struct Interaction {
   std::optional<double> p{};
   std::optional<double> p_adjusted{};  // corrected for the other interactions; see decide.h
   // If trials are missing: the range that they leave possible, widened by its error (absent:
-  // unbounded), and why a significant interaction is not part of the answer.
+  // unbounded), and why the answer says of a significant interaction only that it is possible.
   std::optional<double> loss_low{};
   std::optional<double> loss_high{};
   std::string reason{};
   std::optional<Spread> spread{};  // ratio of variances
+  // A difference that p is about and whose blocks depend on each other so much that too few
+  // independent ones remain. After refuse_interactions(), it is present only if it is the `reason`.
+  std::optional<Estimate> few_independent{};
+
+  [[nodiscard]] bool has_size() const { return ratio || difference; }
 };
 
 // Nested designs: how much of the variance is between seeds, and how much between the runs of a

@@ -71,7 +71,7 @@ TEST(OfBuilds, AFactIsExactHoweverFewTrialsThereAre) {
       EXPECT_EQ(analysis.effects[0].verdict, Verdict::slower);
       EXPECT_NEAR(analysis.effects[0].ratio.value_or(0), 1.5, 1e-12);
       EXPECT_EQ(analysis.effects[0].reason,
-                "this is exact, because all trials of a level have the same value");
+                "the change is exact, because all trials of a level have the same value");
       EXPECT_EQ(analysis.effects[1].verdict, Verdict::same);
       EXPECT_EQ(analysis.effects[1].reason, "there is no difference at all in code-size");
       EXPECT_EQ(analysis.effects[2].verdict, Verdict::faster);
@@ -91,7 +91,8 @@ TEST(OfBuilds, AFactWithinTheMarginIsTheSame) {
   const Analysis analysis = analyse(three_levels(3, bytes), spec);
   EXPECT_EQ(analysis.effects.at(0).verdict, Verdict::slower);
   EXPECT_EQ(analysis.effects.at(2).verdict, Verdict::same);
-  EXPECT_EQ(analysis.effects[2].reason, "the change of code-size is exactly -10 %, within 20 %");
+  EXPECT_EQ(analysis.effects[2].reason,
+            "the change of code-size is exactly -10 %, which is within the margin of 20 %");
 }
 
 TEST(OfBuilds, ADifferenceThatBlocksShareIsExactAlthoughTrialsDiffer) {
@@ -102,7 +103,7 @@ TEST(OfBuilds, ADifferenceThatBlocksShareIsExactAlthoughTrialsDiffer) {
   spec.log_scale = false;
   const Analysis analysis = analyse(three_levels(4, shifted), spec);
   EXPECT_EQ(analysis.effects.at(0).reason,
-            "this is exact, because the difference is the same in every block");
+            "the change is exact, because the difference is the same in every block");
 }
 
 // Of few builds that are as different nobody knows what the next ones would be.

@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <span>
-#include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
 namespace stab::stats {
@@ -111,69 +108,29 @@ void ask_control(const Spec& spec, Effect& effect) {
   effect.held_back = std::exchange(effect.verdict, Verdict::unsure);
 }
 
-bool is_interaction(const std::string& term, const Spec& spec) {
-  std::size_t parts = 0;
-  for (const auto part : std::views::split(term, ':')) {
-    const std::string_view name(part);
-    if (std::ranges::find(spec.treatments, name) == spec.treatments.end()) return false;
-    ++parts;
+// Sets p_adjusted of the tables' rows that are this interaction.
+void adjust_rows(Analysis& analysis, const Interaction& interaction) {
+  for (AnovaTable& table : analysis.tables) {
+    if (table.subject != interaction.subject || table.scope != interaction.scope) continue;
+    for (AnovaRow& row : table.rows)
+      if (row.term == interaction.term) row.p_adjusted = interaction.p_adjusted;
   }
-  return parts > 1;
-}
-
-// An interaction as a row of the table of variance and as a number. One of the two may be missing.
-template <class Row, class Number>
-struct Tested {
-  const std::string* subject = nullptr;
-  const std::string* term = nullptr;
-  Scope scope = Scope::subject;
-  double p = 1;
-  Row* row = nullptr;
-  Number* number = nullptr;
-};
-
-template <class AnyAnalysis>
-auto tested_interactions(AnyAnalysis& analysis) {
-  using One = Tested<std::remove_reference_t<decltype(analysis.tables.front().rows.front())>,
-                     std::remove_reference_t<decltype(analysis.interactions.front())>>;
-  std::vector<One> all;
-  for (auto& each : analysis.interactions)
-    if (each.p)
-      all.push_back({.subject = &each.subject,
-                     .term = &each.term,
-                     .scope = each.scope,
-                     .p = *each.p,
-                     .number = &each});
-  for (auto& table : analysis.tables)
-    for (auto& row : table.rows) {
-      if (!row.p || !is_interaction(row.term, analysis.spec)) continue;
-      const auto known = std::ranges::find_if(all, [&](const One& one) {
-        return *one.subject == table.subject && one.scope == table.scope && *one.term == row.term;
-      });
-      if (known != all.end())
-        known->row = &row;
-      else
-        all.push_back({.subject = &table.subject,
-                       .term = &row.term,
-                       .scope = table.scope,
-                       .p = *row.p,
-                       .row = &row});
-    }
-  return all;
 }
 
 // Applies Holm's procedure in each scope.
 void adjust_interactions(Analysis& analysis) {
-  auto all = tested_interactions(analysis);
-  std::ranges::sort(all, {}, [](const auto& each) { return each.p; });
+  std::vector<Interaction*> all;
+  for (Interaction& each : analysis.interactions)
+    if (each.p) all.push_back(&each);
+  std::ranges::sort(all, {}, [](const Interaction* each) { return *each->p; });
   for (const Scope scope : {Scope::subject, Scope::these, Scope::like_these}) {
-    auto open = std::ranges::count_if(all, [&](const auto& each) { return each.scope == scope; });
+    std::size_t open = interactions_tested(analysis, scope);
     double largest = 0;
-    for (auto& each : all) {
-      if (each.scope != scope) continue;
-      largest = std::max(largest, std::min(1.0, static_cast<double>(open--) * each.p));
-      if (each.row) each.row->p_adjusted = largest;
-      if (each.number) each.number->p_adjusted = largest;
+    for (Interaction* each : all) {
+      if (each->scope != scope) continue;
+      largest = std::max(largest, std::min(1.0, static_cast<double>(open--) * *each->p));
+      each->p_adjusted = largest;
+      adjust_rows(analysis, *each);
     }
   }
 }
@@ -181,9 +138,9 @@ void adjust_interactions(Analysis& analysis) {
 }  // namespace
 
 std::size_t interactions_tested(const Analysis& analysis, Scope scope) {
-  const auto all = tested_interactions(analysis);
-  return static_cast<std::size_t>(
-      std::ranges::count_if(all, [&](const auto& each) { return each.scope == scope; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      analysis.interactions,
+      [&](const Interaction& each) { return each.p && each.scope == scope; }));
 }
 
 bool is_control(const Effect& effect, const Spec& spec) {
@@ -207,8 +164,7 @@ std::vector<std::vector<Effect*>> families_of(Analysis& analysis) {
 }
 
 bool Interplay::matters(const Spec& spec) const {
-  if (!spec.equivalence || size == nullptr || !size->ratio || !size->low || !size->high)
-    return true;
+  if (!spec.equivalence || size == nullptr || !size->low || !size->high) return true;
   double low = *size->low;
   double high = *size->high;
   if (spec.losses != Losses::random && (size->loss_low || size->loss_high)) {
@@ -216,28 +172,38 @@ bool Interplay::matters(const Spec& spec) const {
     low = std::min(low, *size->loss_low);
     high = std::max(high, *size->loss_high);
   }
-  return low < 1 / (1 + *spec.equivalence) || high > 1 + *spec.equivalence;
+  const double margin = *spec.equivalence;
+  if (size->ratio) return low < 1 / (1 + margin) || high > 1 + margin;
+  // The sign depends on the order of levels, so both directions have the stricter limit.
+  return std::max(std::abs(low), std::abs(high)) * (1 + margin) > margin * least_mean;
 }
 
 namespace {
 
+// Returns the smallest mean of the subject's cells, or of all cells if the subject is "". Returns 0
+// if it is not above 0.
+double least_mean_of(const Analysis& analysis, const std::string& subject) {
+  std::optional<double> least;
+  for (const CellMean& each : analysis.means)
+    if (subject.empty() || each.subject == subject)
+      least = std::min(least.value_or(each.mean), each.mean);
+  return std::max(0.0, least.value_or(0));
+}
+
 std::vector<Interplay> significant_ones(const Analysis& analysis, bool doubtful) {
   std::vector<Interplay> found;
-  const auto all = tested_interactions(analysis);
-  for (const auto& each : all) {
-    const std::optional<double> p = each.number ? each.number->p_adjusted : each.row->p_adjusted;
-    if (!p || *p >= analysis.spec.alpha) continue;
-    const bool has_reason =
-        (each.number && !each.number->reason.empty()) || (each.row && !each.row->reason.empty());
-    if (has_reason != doubtful) continue;
-    const auto is_of_scope = [&](const auto& other) { return other.scope == each.scope; };
-    found.push_back({.subject = *each.subject,
+  for (const Interaction& each : analysis.interactions) {
+    if (!each.p || !each.p_adjusted || *each.p_adjusted >= analysis.spec.alpha) continue;
+    if (each.reason.empty() == doubtful) continue;
+    found.push_back({.subject = each.subject,
                      .scope = each.scope,
-                     .term = *each.term,
-                     .aliases = each.row ? each.row->aliases : each.number->aliases,
-                     .p_adjusted = *p,
-                     .family = static_cast<std::size_t>(std::ranges::count_if(all, is_of_scope)),
-                     .size = each.number});
+                     .term = each.term,
+                     .aliases = each.aliases,
+                     .p_adjusted = *each.p_adjusted,
+                     .family = interactions_tested(analysis, each.scope),
+                     .size = each.has_size() ? &each : nullptr,
+                     .least_mean = least_mean_of(analysis, each.subject),
+                     .is_dependent = doubtful && each.few_independent.has_value()});
   }
   std::ranges::sort(found, {}, [](const Interplay& each) {
     return std::tie(each.p_adjusted, each.subject, each.term);
@@ -359,14 +325,15 @@ void settle_exact(const Analysis& analysis, Effect& effect) {
     effect.reason = fmt::format("there is no difference at all in {}", spec.response);
   } else if (is_within_margin(effect, spec)) {
     effect.verdict = Verdict::same;
-    effect.reason = fmt::format("the change of {} is exactly {:+.3g} %, within {:.4g} %",
-                                spec.response, 100 * (*effect.ratio - 1), 100 * *spec.equivalence);
+    effect.reason =
+        fmt::format("the change of {} is exactly {:+.3g} %, which is within the margin of {:.4g} %",
+                    spec.response, 100 * (*effect.ratio - 1), 100 * *spec.equivalence);
   } else {
     effect.verdict = (difference < 0) != spec.higher_is_better ? Verdict::faster : Verdict::slower;
     effect.reason =
         is_same_in_all_trials(analysis, effect)
-            ? "this is exact, because all trials of a level have the same value"
-            : fmt::format("this is exact, because the difference is the same in every {}",
+            ? "the change is exact, because all trials of a level have the same value"
+            : fmt::format("the change is exact, because the difference is the same in every {}",
                           effect.unit.empty() ? "trial" : effect.unit);
   }
 }
@@ -392,10 +359,6 @@ void settle_of_builds(Analysis& analysis, Notes& notes) {
       settle_exact(analysis, effect);
     }
   }
-  // An interval without a width means that the numbers do not vary.
-  for (Interaction& each : analysis.interactions)
-    if (each.low && each.high && *each.low == *each.high)
-      for (auto* number : {&each.low, &each.high, &each.p}) number->reset();
   if (once)
     notes.add(fmt::format(
         "{} was measured when a program was built, and all trials of a build share that value. If "

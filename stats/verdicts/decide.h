@@ -46,13 +46,17 @@ struct Interplay {
   std::string aliases{};  // as in Effect
   double p_adjusted = 1;
   std::size_t family = 0;             // the number of interactions that were tested together
-  const Interaction* size = nullptr;  // present if each treatment has two levels
+  const Interaction* size = nullptr;  // present if the interaction has a size
+  double least_mean = 0;      // the smallest mean of the cells that the interaction is about
+  bool is_dependent = false;  // a doubtful one: too few independent blocks; else missing trials
 
-  // Returns true unless the interaction is known to be smaller than the margin of equivalence.
+  // Returns true unless the interaction is known to be smaller than the margin of equivalence. A
+  // difference of raw numbers counts as a share of the smallest mean.
   [[nodiscard]] bool matters(const Spec& spec) const;
 };
 // Returns the interactions whose p_adjusted is below alpha and that have no `reason`, the smallest
-// p first. doubtful_interplays() returns those that have one: missing trials may have made them.
+// p first. doubtful_interplays() returns those that have one: missing trials may have made them, or
+// too few independent blocks remain.
 // Interactions of one scope are a family at alpha, apart from the comparisons (Holm's procedure);
 // decide() sets their p_adjusted.
 std::vector<Interplay> interplays(const Analysis& analysis);

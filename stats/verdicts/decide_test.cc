@@ -165,15 +165,16 @@ TEST(Decide, InteractionsAreAFamilyOfTheirOwn) {
   EXPECT_EQ(interactions_tested(analysis, Scope::subject), 4U) << "it was tested";
 }
 
-// The table has treatments of more than two levels, too; what it shares with the numbers counts once.
-TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
+// The tables' F decide nothing, and their rows get what the interactions have.
+TEST(Decide, InteractionsOfTheTablesAreThoseThatWereTested) {
   Analysis analysis;
   analysis.spec.treatments = {"a", "b", "c"};
   analysis.spec.equivalence = 0.01;
-  analysis.interactions = {with_interaction(0.004, "a:b")};
+  analysis.interactions = {with_interaction(0.004, "a:b"), {.subject = "s", .term = "a:c"}};
+  analysis.interactions[1].p = 0.03;  // without a size
   AnovaTable table{.subject = "s"};
-  for (const auto& [term, p] : {std::pair("a:b", 0.004), std::pair("a:c", 0.03),
-                                std::pair("block:a", 0.0001), std::pair("a", 0.0001)}) {
+  for (const auto& [term, p] : {std::pair("a:b", 0.0001), std::pair("a:c", 0.0001),
+                                std::pair("b:c", 0.0001), std::pair("a", 0.0001)}) {
     table.rows.push_back({.term = term});
     table.rows.back().p = p;
   }
@@ -182,11 +183,14 @@ TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
   EXPECT_NEAR(*analysis.tables[0].rows[0].p_adjusted, 0.008, 1e-15);
   EXPECT_NEAR(*analysis.interactions[0].p_adjusted, 0.008, 1e-15);
   EXPECT_NEAR(*analysis.tables[0].rows[1].p_adjusted, 0.03, 1e-15);
-  EXPECT_FALSE(analysis.tables[0].rows[2].p_adjusted) << "blocks are no treatment";
+  EXPECT_FALSE(analysis.tables[0].rows[2].p_adjusted) << "F alone tests no interaction";
+  EXPECT_FALSE(analysis.tables[0].rows[3].p_adjusted) << "one treatment is no interaction";
   auto found = interplays(analysis);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(interactions_tested(analysis, Scope::subject), 2U);
   EXPECT_TRUE(found[0].matters(analysis.spec));
+  EXPECT_EQ(found[1].size, nullptr);
+  EXPECT_TRUE(found[1].matters(analysis.spec)) << "it has no size";
   analysis.interactions[0].low = 0.995;
   analysis.interactions[0].high = 1.005;
   EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "within the margin";
@@ -198,7 +202,7 @@ TEST(Decide, AnInteractionOfTheTableAndOfTheNumbersIsOne) {
   EXPECT_TRUE(interplays(analysis)[0].matters(analysis.spec)) << "missing trials may exceed it";
   analysis.spec.losses = Losses::random;
   EXPECT_FALSE(interplays(analysis)[0].matters(analysis.spec)) << "missing at random";
-  analysis.tables[0].rows[1].reason = "trials are missing";
+  analysis.interactions[1].reason = "trials are missing";
   ASSERT_EQ(interplays(analysis).size(), 1U);
   EXPECT_EQ(interplays(analysis)[0].term, "a:b");
 }

@@ -84,7 +84,8 @@ allowed() {
     stabd/daemon) echo "$below_stabd cluster revisions protocol results stabd/settings stabd/upkeep stabd/archive stabd/daemon/*" ;;
     stabd/main_stabd) echo "base toml protocol cluster worker stabd/*" ;;
     # The client's `check` says which builds a session would make, and the client asks Slurm what it says of its nodes.
-    client | client/*) echo "$below_stabd cluster/settings.h cluster/slurm.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/daemon/session/schedule.h" ;;
+    # A run names the jobs that its daemon could not end.
+    client | client/*) echo "$below_stabd cluster/settings.h cluster/slurm.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/daemon/session/schedule.h stabd/daemon/allocations.h" ;;
     stabd/command_line) echo "base protocol client client/* stabd/manual" ;;
     stabd/main_stabctl) echo "base client stabd/command_line" ;;
     bench | tests) echo "*" ;;

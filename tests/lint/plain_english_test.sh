@@ -3,7 +3,8 @@
 # plain_english_test.sh SOURCE [BUILD | --list [AREA] | --draw SEED]: counts the sentences that open with a word such as
 # "Of" or "Those" where a noun should stand, in documents, comments of plans, help texts and messages. Fails when an area
 # has more of them than tests/lint/plain_english.txt allows; --list prints each of them, or those of one area. --draw prints 25
-# random sentences of documents and 25 random messages and help texts, for somebody to read who does not know the code.
+# random sentences of documents, each with its heading and the sentence before it, and 25 random messages and help texts,
+# for somebody to read who does not know the code.
 set -euo pipefail
 cd "$1"
 list='' area=''
@@ -15,6 +16,7 @@ openings() {  # reads file names, prints area, file and sentence
       open my $data, "<", "tests/lint/plain_english.txt" or die "tests/lint/plain_english.txt: $!";
       while (<$data>) { $allowed{$1} = 1 if /^allow (.+)$/ }
     }
+    my $heading = "";
     # A sentence opens badly if a word that has no noun beside it is its subject or its topic.
     sub bad {
       my ($sentence) = @_;
@@ -32,10 +34,13 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/\*\*//g;
       $text =~ s/\s+/ /g;
       $text =~ s/^ | $//g;
+      my $before = "";
       for (split /(?<=[.?!:;])\)? (?=["(]?[A-Z])/, $text) {
         s/^["(]+//;
         if ($ENV{EACH_SENTENCE}) {
-          print "$area\t$file\t$_\n" if /^[A-Z"(`]/ && /[.?!:]\)?$/ && split(/ /) > 5;
+          my $place = join ", ", $file, grep { $_ ne "" } $heading, $before && "after: $before";
+          print "$area\t$place\t$_\n" if /^[A-Z"(`]/ && /[.?!:]\)?$/ && split(/ /) > 5;
+          $before = $_;
           next;
         }
         print "$area\t$file\t$_\n" if bad($_);
@@ -47,6 +52,7 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/<!--.*?-->//gs;
       $text =~ s/^```.*?^```$//gms;
       my $paragraph = "";
+      $heading = "";
       for (split(/\n/, $text), "") {
         if (/^\|/) {
           for my $cell (split /(?<!\\)\|/) {
@@ -57,6 +63,7 @@ openings() {  # reads file names, prints area, file and sentence
         } elsif (/^(#|    |\s*$)/ || /^\s*([-*]|\d+\.) /) {
           sentences($area, $file, $paragraph);
           $paragraph = /^\s*(?:[-*]|\d+\.) (.*)/ ? $1 : "";
+          $heading = $1 if /^#+ (.*)/;
         } else {
           $paragraph .= " $_";
         }
@@ -111,7 +118,7 @@ files=$(git ls-files README.md CHANGELOG.md 'doc/*.md' 'plans/*.toml' '*.cc' '*.
   grep -vE '_(test|fuzz)\.cc$|testing\.h$|test_support\.h$|^(tests|bench)/|/(corpus|testdata|oracle|programs)/')
 draw() {  # draw SEED
   EACH_SENTENCE=yes openings <<<"$files" | sort -u | grep -v '^doc/protocol.md' |
-    awk -F '\t' -v seed="$1" 'BEGIN { srand(seed) } { printf "%d\t%.9f\t%s: %s\n", $1 ~ /^messages/, rand(), $2, $3 }' |
+    awk -F '\t' -v seed="$1" 'BEGIN { srand(seed) } { printf "%d\t%.9f\t[%s] %s\n", $1 ~ /^messages/, rand(), $2, $3 }' |
     sort | awk -F '\t' '++drawn[$1] <= 25' | cut -f 3-
 }
 if [[ ${2:-} == --draw ]]; then
