@@ -17,13 +17,14 @@ namespace {
 
 // Every function and object gets its own section, so that there is something to shuffle. Each kind
 // of section is shuffled separately, because the linker keeps the kinds apart. The patterns are
-// quoted because the text becomes part of a shell command.
+// quoted because the text becomes part of a shell command. In a program that was compiled with a
+// profile, lld would order the hot functions by their calls, and shuffle only the others.
 std::string order_flags(std::uint64_t seed, bool uses_szc) {
   if (uses_szc) return fmt::format(" --stab-link-order={}", seed);
   std::string flags = " -ffunction-sections -fdata-sections -fuse-ld=lld";
   for (const char* section : {".text", ".rodata", ".data", ".bss"})
     flags += fmt::format(" -Wl,--shuffle-sections='{}*={}'", section, seed);
-  return flags;
+  return flags + " -Wl,--no-call-graph-profile-sort";
 }
 
 // Whether a word of the command is a C or C++ compiler that is not szc.

@@ -26,10 +26,11 @@ enum class Needs {
 // and the worker passes each of them through substitute() with these three.
 //
 // link_order appends a flag to LDFLAGS: szc's own flag if the build names szc, or else quoted flags
-// with which lld shuffles the sections. link_padding appends szc's own flag, or a flag of lld 22 if
-// the build names only other compilers. If one command compiles and links, LDFLAGS also gives each
-// function its own section. If another compiler than szc compiles the objects separately, the user
-// has to put -ffunction-sections and -fdata-sections into CFLAGS.
+// with which lld shuffles the sections, and does not order them by a profile. link_padding appends
+// szc's own flag, or a flag of lld 22 if the build names only other compilers. If one command
+// compiles and links, LDFLAGS also gives each function its own section. If another compiler than
+// szc compiles the objects separately, the user has to put -ffunction-sections and -fdata-sections
+// into CFLAGS.
 struct Task {
   // The build command; empty if there is nothing to build. Trials that differ only in how they run
   // have equal commands. The command for a revision begins with a comment that names it, so that

@@ -129,7 +129,8 @@ TEST(Resolve, LinkOrderAppendsToTheLinkersFlags) {
   EXPECT_EQ(task.build,
             "cc -I${SRC}/include -O2 -o ${OUT} ${SRC}/b.c -lm -ffunction-sections -fdata-sections "
             "-fuse-ld=lld -Wl,--shuffle-sections='.text*=6' -Wl,--shuffle-sections='.rodata*=6' "
-            "-Wl,--shuffle-sections='.data*=6' -Wl,--shuffle-sections='.bss*=6' # $${HOME} $$");
+            "-Wl,--shuffle-sections='.data*=6' -Wl,--shuffle-sections='.bss*=6' "
+            "-Wl,--no-call-graph-profile-sort # $${HOME} $$");
 }
 
 TEST(Resolve, TrialsThatDifferOnlyInHowTheyRunShareABuild) {

@@ -33,7 +33,8 @@ __attribute__((weak)) void stab_randomize(void);
 #define STAB_NO_MOVE __attribute__((section("stab_nomove"), noinline))
 
 /* Asks for a new layout. With rerandomize=once there is one layout for the whole run, and this does
- * nothing. */
+ * nothing. If a thread is in fork(), dlopen() or dlclose() at this moment, there is no new layout,
+ * and the report counts this in given_up. */
 static inline void stab_randomize_now(void) {
   if (stab_randomize) stab_randomize();
 }

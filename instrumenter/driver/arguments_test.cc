@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
+#include <string_view>
 
 #include "instrumenter/driver/command.h"
 
@@ -130,6 +134,17 @@ TEST(Arguments, AResponseFileWithoutOwnFlagsIsLeftToClang) {
   const Arguments a = parse({"@" + path, "a.c"});
   EXPECT_THAT(a.clang, ElementsAre("@" + path, "a.c"));
   EXPECT_EQ(a.linker, "bfd");
+}
+
+TEST(Arguments, AResponseFileThatCanBeReadOnlyOnceIsNotLeftToClang) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string_view text = "-O2 -g";
+  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  const Arguments a = parse({fmt::format("@/proc/self/fd/{}", ends[0]), "a.c"});
+  ::close(ends[0]);
+  EXPECT_THAT(a.clang, ElementsAre("-O2", "-g", "a.c"));
 }
 
 }  // namespace

@@ -40,6 +40,12 @@ bool takes_json(Action action) {
   return action == Action::explain || action == Action::add_compiler || action == Action::compilers;
 }
 
+// `given` is the flag or the variable that has this value.
+Result<void> check_stack_mode(std::string_view given, std::string_view mode) {
+  if (mode == "frame" || mode == "byte" || mode == "table" || mode == "off") return {};
+  return fail(fmt::format("{}={}: {} must be frame, byte, table or off", given, mode, given));
+}
+
 // Walks over the expanded arguments once and collects what szc has to know.
 class Parser {
  public:
@@ -83,9 +89,7 @@ Result<void> Parser::own(std::string_view word) {
   }
   if (name == "--stab-stack") {
     own.stack = equal == std::string_view::npos ? "" : word.substr(equal + 1);
-    if (own.stack != "frame" && own.stack != "byte" && own.stack != "table" && own.stack != "off")
-      return fail(fmt::format("{}: --stab-stack must be frame, byte, table or off", word));
-    return {};
+    return check_stack_mode(name, own.stack);
   }
   if (word == "--stab-explain") {
     if (!has_next()) return fail("--stab-explain needs a binary: szc --stab-explain BINARY");
@@ -128,6 +132,10 @@ void Parser::note_option(const std::string& word) {
   if (word == "-flto" || word.starts_with("-flto=")) result_.lto = true;
   if (word == "-fno-lto") result_.lto = false;
   if (word == "-emit-llvm") result_.bitcode = true;
+  if (word == "-fembed-bitcode") result_.embeds_bitcode = true;
+  if (word == "-fembed-bitcode-marker") result_.embeds_bitcode = false;
+  if (auto v = value_of("-fembed-bitcode="))
+    result_.embeds_bitcode = *v == "all" || *v == "bitcode";
   if (auto v = value_of("--target=")) result_.target = *v;
   if (auto v = value_of("--driver-mode="); v && *v != "gcc" && *v != "g++") result_.verbatim = true;
   if (auto v = value_of("-B"); v && !v->empty()) result_.prefixes.push_back(*v);
@@ -159,7 +167,8 @@ Result<Arguments> Parser::run(const Words& given) {
     result_.clang = given;
     return result_;
   }
-  words_ = expand_response_files(given);
+  bool only_once = false;
+  words_ = expand_response_files(given, &only_once);
   for (at_ = 0; at_ < words_.size(); ++at_) {
     const std::string& word = words_[at_];
     if (!options_over_ && word.starts_with("--stab-")) {
@@ -175,8 +184,8 @@ Result<Arguments> Parser::run(const Words& given) {
   }
   result_.links = input_ && !stops_;
   result_.expanded = result_.clang;
-  // clang reads response files itself if they contain no flag of ours.
-  if (!taken_out_) result_.clang = given;
+  // clang reads response files itself if they contain no flag of ours and can be read again.
+  if (!taken_out_ && !only_once) result_.clang = given;
   return result_;
 }
 
@@ -342,15 +351,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The target in the name of a gcc, such as aarch64-linux-gnu-gcc-12, or "" if the name has no
-// target.
-std::string target_of_gcc(const std::string& program) {
-  const std::string name = fs::path(program).filename();
-  for (const char* part : {"-gcc", "-g++", "-gfortran", "-cc", "-c++"})
-    if (const std::size_t at = name.find(part); at != std::string::npos) return name.substr(0, at);
-  return "";
-}
-
 // For all other targets clang works as if szc were not there.
 bool supported(const std::string& target) {
   if (target.empty()) return true;
@@ -358,11 +358,26 @@ bool supported(const std::string& target) {
          target.find("linux") != std::string::npos;
 }
 
+// The target in the name of a gcc, such as aarch64-linux-gnu-gcc-12, or "" if the name has no
+// target. A gcc whose name begins otherwise, such as c99-gcc, is asked.
+std::string target_of_gcc(const std::string& program) {
+  const std::string name = fs::path(program).filename();
+  for (const char* part : {"-gcc", "-g++", "-gfortran", "-cc", "-c++"}) {
+    const std::size_t at = name.find(part);
+    if (at == std::string::npos) continue;
+    const std::string target = name.substr(0, at);
+    const std::string answer = supported(target) ? "" : answer_of(program, "-dumpmachine");
+    return answer.empty() ? target : answer;
+  }
+  return "";
+}
+
 // The linker that the user chose by -fuse-ld= or --ld-path=, or "" if it was not found.
 std::string chosen_linker(const Arguments& arguments, const std::string& clang) {
   if (!arguments.ld_path.empty()) return search_path(arguments.ld_path);
   if (arguments.linker.contains('/')) return search_path(arguments.linker);
-  const std::string name = "ld." + arguments.linker;
+  // For clang, ld is the name of its default linker.
+  const std::string name = arguments.linker == "ld" ? "ld" : "ld." + arguments.linker;
   for (const std::string& prefix : arguments.prefixes) {
     std::string file = search_path((fs::path(prefix) / name).string());
     if (!file.empty()) return file;
@@ -371,8 +386,12 @@ std::string chosen_linker(const Arguments& arguments, const std::string& clang) 
   return search_path(name);
 }
 
-void add_compile_flags(const Companions& companions, const std::string& pass, Words& words) {
-  for (const std::string_view flag : instrumenter::compile_flags) words.emplace_back(flag);
+void add_compile_flags(const Arguments& arguments, const Companions& companions,
+                       const std::string& pass, Words& words) {
+  // clang refuses this flag beside embedded bitcode, unless the linker makes the code.
+  const bool sections = !arguments.embeds_bitcode || arguments.lto;
+  for (const std::string_view flag : instrumenter::compile_flags)
+    if (sections || flag != "-ffunction-sections") words.emplace_back(flag);
   if (!companions.include.empty()) words.insert(words.end(), {"-idirafter", companions.include});
   if (!pass.empty()) words.push_back("-fpass-plugin=" + pass);
 }
@@ -407,7 +426,8 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
   if (!arguments.ld_path.empty() && linker.empty())
     return fail(
         fmt::format("--ld-path names the linker {}, which does not exist", arguments.ld_path));
-  if (chosen && linker.empty()) return {};
+  const bool unknown = arguments.ld_path.empty() && arguments.linker == "ld";  // gcc says so
+  if (chosen && (linker.empty() || unknown)) return {};
   if (companions.lld_folder.empty())
     return fail(
         "../libexec/stabd/gcc/ld.lld is missing (the path is relative to the folder that contains "
@@ -422,7 +442,7 @@ Result<void> add_linker_of_gcc(const Arguments& arguments, const Companions& com
 // Adds only flags that gcc understands: it has no pass, and it refuses clang's flags.
 Result<void> fill_for_gcc(const Arguments& arguments, const Companions& companions,
                           const std::string& compiler, Command& command) {
-  add_compile_flags(companions, "", command.words);
+  add_compile_flags(arguments, companions, "", command.words);
   if (auto done = add_linker_of_gcc(arguments, companions, compiler, command); !done) return done;
   const bool ours = command.environment.contains(variable::used_clang);
   const Words& words = ours && !arguments.linker.empty() ? arguments.expanded : arguments.clang;
@@ -452,9 +472,7 @@ void tell_ccache(const std::string& pass, Command& command) {
 // ccache hashes the words of a command, but not its environment.
 void show_stack_mode(const OwnFlags& own, Command& command) {
   const std::string mode = own.stack.empty() ? environment(variable::stack) : own.stack;
-  const bool is_word = std::ranges::all_of(mode, [](char c) { return c >= 'a' && c <= 'z'; });
-  if (!mode.empty() && mode != "frame" && is_word)
-    command.words.push_back("-D__STAB_STACK_" + mode);
+  if (!mode.empty() && mode != "frame") command.words.push_back("-D__STAB_STACK_" + mode);
 }
 
 // Puts the user's linker back, which is taken out of the words for programs that we link.
@@ -485,14 +503,17 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
       return fail(
           "../libexec/stabd/ld.stab is missing (the path is relative to the folder that contains "
           "szc)");
-    const std::string& program =
-        compiler[compiler.size() - (compiler.back().starts_with("--") ? 2 : 1)];
+    const std::string& program = program_of(compiler);
     const Identity identity = identify(program);
     if (identity.kind == Identity::Kind::other)
       return fail(
           fmt::format("{} is neither clang nor gcc: its --version prints \"{}\". Set STAB_CC to a "
                       "clang or a gcc, such as clang-{}",
                       program, identity.name, STAB_LLVM_VERSION));
+    const std::string stack = environment(variable::stack);
+    if (arguments.own.stack.empty() && !stack.empty())
+      if (auto good = check_stack_mode(variable::stack, stack); !good)
+        return std::unexpected(good.error());
     set_environment(arguments.own, off, command);
     const bool gcc = identity.kind == Identity::Kind::gcc;
     if (gcc && !supported(target_of_gcc(program))) {
@@ -509,7 +530,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
     }
     command.words.emplace_back("--start-no-unused-arguments");
     const std::string pass = off ? "" : pass_for(companions, program, identity);
-    add_compile_flags(companions, pass, command.words);
+    add_compile_flags(arguments, companions, pass, command.words);
     if (!pass.empty()) show_stack_mode(arguments.own, command);
     add_linker(arguments, companions, program, command);
     command.words.emplace_back("--end-no-unused-arguments");

@@ -38,14 +38,15 @@ struct Arguments {
   OwnFlags own;
   Words clang;     // clang's arguments: all except our own flags and --ld-path, in the order given
   Words expanded;  // the same, with response files replaced by their words
-  std::string linker;     // the value of the last -fuse-ld=, "" if there is none
-  std::string ld_path;    // the value of the last --ld-path=
-  Words prefixes;         // the values of -B, which are where clang looks for linkers
-  std::string target;     // the value of --target= or -target, "" if there is none
-  bool lto = false;       // full or thin: code is made when linking
-  bool bitcode = false;   // -emit-llvm: code is made by a later command
-  bool verbatim = false;  // not the ordinary driver (-cc1, another driver mode): add nothing
-  bool links = false;     // there is an input, and no flag that stops before the linker
+  std::string linker;           // the value of the last -fuse-ld=, "" if there is none
+  std::string ld_path;          // the value of the last --ld-path=
+  Words prefixes;               // the values of -B, which are where clang looks for linkers
+  std::string target;           // the value of --target= or -target, "" if there is none
+  bool lto = false;             // full or thin: code is made when linking
+  bool bitcode = false;         // -emit-llvm: code is made by a later command
+  bool embeds_bitcode = false;  // -fembed-bitcode
+  bool verbatim = false;        // not the ordinary driver (-cc1, another driver mode): add nothing
+  bool links = false;           // there is an input, and no flag that stops before the linker
 };
 
 // Takes the arguments without the program's name. Fails on a flag of ours that does not exist or

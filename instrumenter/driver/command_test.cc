@@ -89,6 +89,34 @@ TEST(Command, ALinkerOfTheUsersIsCalledThroughOurs) {
   EXPECT_THAT(by_path.words, Not(Contains("--ld-path=" + linker)));
 }
 
+TEST(Command, ClangsNameForItsDefaultLinkerIsALinkerToo) {
+  const std::string linker = program("command_default_linker", "ld");
+  const std::string folder = testing::TempDir() + "command_default_linker";
+  const Command made = command({"-B", folder, "-fuse-ld=ld", "a.c"});
+  EXPECT_EQ(made.environment.at(variable::linker), linker);
+  EXPECT_THAT(made.words, Contains("--ld-path=/x/ld.stab"));
+}
+
+TEST(Command, AnUnknownModeOfStacksInTheEnvironmentIsAnError) {
+  setenv(variable::stack, "tabel", 1);
+  const auto made =
+      make_command(*parse_arguments({"-c", "a.c"}), {"/usr/bin/clang-19"}, kCompanions, false);
+  setenv(variable::stack, "table", 1);
+  const Words good = command({"-c", "a.c"}).words;
+  unsetenv(variable::stack);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("STAB_STACK=tabel"));
+  EXPECT_THAT(good, Contains("-D__STAB_STACK_table"));
+}
+
+TEST(Command, BesideEmbeddedBitcodeThereIsNoFlagThatClangRefuses) {
+  for (const char* flag : {"-fembed-bitcode", "-fembed-bitcode=all"})
+    EXPECT_THAT(command({flag, "-c", "a.c"}).words, Not(Contains("-ffunction-sections"))) << flag;
+  for (const char* flag : {"-fembed-bitcode=off", "-fembed-bitcode-marker"})
+    EXPECT_THAT(command({flag, "-c", "a.c"}).words, Contains("-ffunction-sections")) << flag;
+  EXPECT_THAT(command({"-fembed-bitcode", "-flto", "a.c"}).words, Contains("-ffunction-sections"));
+}
+
 TEST(Command, ALinkerThatIsMissingIsLeftForClangToReport) {
   EXPECT_THAT(command({"-fuse-ld=none-such", "a.c"}).words, Not(Contains(HasSubstr("--ld-path"))));
   EXPECT_THAT(command({"--ld-path=/none/such", "a.c"}).words, Contains("--ld-path=/none/such"));

@@ -121,9 +121,9 @@ Result<void> start_once(const std::string& program) {
   static std::set<std::string> ours;  // empty after an exec, in the same process
   const auto refuse = [&](std::string_view what) {
     return fail(fmt::format(
-        "{} {}, so compiling would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
+        "{}, so compiling would never end: set STAB_CC (or --stab-cc) to the compiler itself, "
         "such as /usr/bin/clang-{} or /usr/bin/gcc",
-        program, what, STAB_LLVM_VERSION));
+        fmt::format("{} {}", program, what), STAB_LLVM_VERSION));
   };
   if (real_path(program) == running_program("szc")) return refuse("is szc itself");
   std::string lines = environment(variable::started);
@@ -251,10 +251,28 @@ Result<Words> find_compiler(std::string_view choice, bool cxx) {
   return words;
 }
 
+const std::string& program_of(const Words& compiler) {
+  return compiler[compiler.size() - (compiler.back().starts_with("--") ? 2 : 1)];
+}
+
+std::string answer_of(const std::string& program, const char* question) {
+  std::string text = read_output({program, question}).value_or("");
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 std::string find_lld(const std::string& clang) {
   const fs::path resolved = real_path(clang);
   std::string beside = resolved.parent_path() / "ld.lld";
   if (resolved.filename().string().starts_with("clang") && runnable(beside)) return beside;
+  // A wrapper, or a link to ccache, does not lie beside the lld of the clang that it starts. An
+  // older lld cannot read that clang's bitcode.
+  if (const unsigned llvm = clang.empty() ? 0 : identify(clang).llvm; llvm != 0) {
+    std::string own = answer_of(clang, "-print-prog-name=ld.lld");
+    if (own.starts_with('/') && runnable(own) && identify(own).llvm >= llvm) return own;
+    std::string same = search_path(fmt::format("ld.lld-{}", llvm));
+    if (!same.empty()) return same;
+  }
   const std::string versioned = search_path("ld.lld-19");
   return versioned.empty() ? search_path("ld.lld") : versioned;
 }
@@ -380,12 +398,6 @@ std::string find_config(const std::string& program, const Identity& identity) {
   return search_path(fmt::format("llvm-config-{}", identity.llvm));
 }
 
-std::string answer_of(const std::string& config, const char* question) {
-  std::string text = read_output({config, question}).value_or("");
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 // Returns LLVM's own flags except the flags that choose a language or warnings. Its headers need
 // the same standard library and the same kind of type information.
 Words flags_of(const std::string& config) {
@@ -458,7 +470,7 @@ bool makes_pads(const std::string& program, const std::string& pass, const std::
                                  errors);
   std::ostringstream text;
   text << std::ifstream(code).rdbuf();
-  return done && done->success() && text.str().contains(".stab_frames");
+  return done && done->success() && text.str().contains(".szc_frames");
 }
 
 Result<void> try_out(const std::string& program, const std::string& pass,

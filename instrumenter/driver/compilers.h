@@ -41,8 +41,15 @@ std::string running_program(const std::string& argv0);
 // Records the compiler in the environment for any szc that it starts.
 Result<Words> find_compiler(std::string_view choice, bool cxx);
 
+// The compiler itself among the words that find_compiler() returned.
+const std::string& program_of(const Words& compiler);
+
 // The executable file that the shell would start, or "" if there is none.
 std::string search_path(std::string_view name);
+
+// Returns what the program answers to a question such as -dumpmachine, without the last newline, or
+// "" if it fails.
+std::string answer_of(const std::string& program, const char* question);
 
 // Returns ld.lld of the same LLVM as this clang, or else one from PATH, or "" if there is none.
 std::string find_lld(const std::string& clang);

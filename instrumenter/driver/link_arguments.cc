@@ -52,6 +52,9 @@ constexpr auto kLongWithNext = std::to_array<std::string_view>({"output",
                                                                 "retain-symbols-file",
                                                                 "section-start",
                                                                 "symbol-ordering-file",
+                                                                "call-graph-ordering-file",
+                                                                "print-symbol-order",
+                                                                "irpgo-profile",
                                                                 "export-dynamic-symbol",
                                                                 "export-dynamic-symbol-list",
                                                                 "Ttext",
@@ -61,8 +64,7 @@ constexpr auto kLongWithNext = std::to_array<std::string_view>({"output",
                                                                 "chroot",
                                                                 "threads",
                                                                 "reproduce",
-                                                                "mllvm",
-                                                                "save-temps"});
+                                                                "mllvm"});
 
 // Libraries that take over the address space, the stack or the code of the program.
 constexpr auto kRuntimes = std::to_array<std::pair<std::string_view, std::string_view>>(
@@ -140,6 +142,11 @@ void LinkParser::valued(std::string_view name, const std::string& value) {
   }
   if (name == "plugin-opt" && value.starts_with("thinlto")) result_.thin_lto = true;
   if (name == "version-script") result_.has_version_script = true;
+  if (name == "symbol-ordering-file" || (name == "bp-startup-sort" && value != "none") ||
+      (name == "bp-compression-sort" && value != "none"))
+    result_.fixed_order = fmt::format("--{}", name);
+  if (name == "call-graph-ordering-file" || name == "call-graph-profile-sort")
+    result_.call_order = value == "none" ? "" : fmt::format("--{}", name);
   if (name == "z" && (value == "execstack" || value == "noexecstack"))
     result_.stack_is_decided = true;
   if (name == "oformat" && !value.starts_with("elf")) raw_ = true;
@@ -172,6 +179,8 @@ void LinkParser::option(const std::string& word) {
   if (word == "-S" || name == "strip-debug") result_.strip_debug = true;
   if (word == "-q" || name == "emit-relocs") result_.wants_relocations = true;
   if (word == "-r" || name == "relocatable") relocatable_ = true;
+  if (name == "call-graph-profile-sort") result_.call_order = "--call-graph-profile-sort";
+  if (name == "no-call-graph-profile-sort") result_.call_order = "";
   if (name == "shared" || name == "Bshareable") shared_ = true;
   if (name == "static") static_ = true;
   if (name == "version" || name == "help") asks_ = true;

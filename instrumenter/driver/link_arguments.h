@@ -27,6 +27,10 @@ struct LinkArguments {
   bool strip_all = false;
   bool strip_debug = false;
   bool wants_relocations = false;  // --emit-relocs: the output keeps its relocations
+  // The flags by which the user orders functions: one that wins over a random order, and one about
+  // the order of a profile of calls. "" if the flag is not given.
+  std::string fixed_order;
+  std::string call_order;
 };
 
 LinkArguments parse_link_arguments(const Words& arguments);

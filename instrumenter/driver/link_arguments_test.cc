@@ -99,6 +99,26 @@ TEST(LinkArguments, StripFlagsAreNoted) {
   EXPECT_FALSE(program({"-soname", "x"}).strip_all);
 }
 
+TEST(LinkArguments, SaveTempsTakesNoWord) {
+  EXPECT_TRUE(program({"--save-temps", "-s"}).strip_all);
+  const LinkArguments link = parse_link_arguments({"-o", "x", "--save-temps", "a.o"});
+  ASSERT_EQ(link.inputs.size(), 1U);
+  EXPECT_EQ(link.words[link.inputs[0]], "a.o");
+}
+
+TEST(LinkArguments, FlagsThatOrderFunctionsAreNoted) {
+  EXPECT_EQ(program({"--symbol-ordering-file=o"}).fixed_order, "--symbol-ordering-file");
+  EXPECT_EQ(program({"-symbol-ordering-file", "o"}).fixed_order, "--symbol-ordering-file");
+  EXPECT_EQ(program({"--bp-startup-sort=function"}).fixed_order, "--bp-startup-sort");
+  EXPECT_EQ(program({"--bp-compression-sort=none"}).fixed_order, "");
+  EXPECT_EQ(program({}).fixed_order, "");
+  EXPECT_EQ(program({"--call-graph-ordering-file", "o"}).call_order, "--call-graph-ordering-file");
+  EXPECT_EQ(program({"--call-graph-profile-sort"}).call_order, "--call-graph-profile-sort");
+  EXPECT_EQ(program({"--call-graph-profile-sort=cdsort"}).call_order, "--call-graph-profile-sort");
+  EXPECT_EQ(program({"--call-graph-profile-sort=none"}).call_order, "");
+  EXPECT_EQ(program({}).call_order, "");
+}
+
 TEST(LinkArguments, ThinLtoIsSeen) {
   EXPECT_TRUE(program({"-plugin-opt=thinlto"}).thin_lto);
   EXPECT_TRUE(program({"-plugin-opt", "thinlto"}).thin_lto);

@@ -6,10 +6,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -51,22 +53,41 @@ std::string take_word(std::string_view text, std::size_t& at) {
   return word;
 }
 
-// `open` holds the files that are being read, so that a file that includes itself is not expanded
-// again.
-void expand(const std::string& argument, Words& open, Words& out) {
+// Reads a pipe to its end. read_file() does not wait for the first byte.
+Result<std::string> read_pipe(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno(fmt::format("cannot open {}", path));
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (text.size() <= kLimit) {
+    const ssize_t got = read(file.get(), buffer.data(), buffer.size());
+    if (got == 0) return text;
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) return fail_errno(fmt::format("cannot read {}", path));
+  }
+  return fail(fmt::format("{} is larger than the limit of {} bytes", path, kLimit));
+}
+
+// `open_files` holds the files that are being read, so that a file that includes itself is not
+// expanded again.
+void expand(const std::string& argument, Words& open_files, Words& out, bool& only_once) {
   if (argument.size() < 2 || argument[0] != '@' ||
-      std::ranges::find(open, argument) != open.end()) {
+      std::ranges::find(open_files, argument) != open_files.end()) {
     out.push_back(argument);
     return;
   }
-  auto text = read_file(argument.substr(1), kLimit);
+  const std::string path = argument.substr(1);
+  struct stat status{};
+  const bool regular = stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+  const auto text = regular ? read_file(path, kLimit) : read_pipe(path);
   if (!text) {
     out.push_back(argument);
     return;
   }
-  open.push_back(argument);
-  for (const std::string& word : split_response(*text)) expand(word, open, out);
-  open.pop_back();
+  only_once |= !regular;
+  open_files.push_back(argument);
+  for (const std::string& word : split_response(*text)) expand(word, open_files, out, only_once);
+  open_files.pop_back();
 }
 
 }  // namespace
@@ -95,10 +116,12 @@ std::string join_response(const Words& words) {
   return text;
 }
 
-Words expand_response_files(const Words& arguments) {
+Words expand_response_files(const Words& arguments, bool* only_once) {
   Words out;
-  Words open;
-  for (const std::string& argument : arguments) expand(argument, open, out);
+  Words open_files;
+  bool once = false;
+  for (const std::string& argument : arguments) expand(argument, open_files, out, once);
+  if (only_once != nullptr) *only_once = once;
   return out;
 }
 

@@ -27,7 +27,8 @@ std::string join_response(const Words& words);
 
 // Replaces each "@file" by the words of the file, and does so in that file, too (relative to the
 // working directory). A file that cannot be read, or that includes itself, stays as "@file".
-Words expand_response_files(const Words& arguments);
+// `only_once` becomes true if one of the files cannot be read again, such as the pipe of "@<(...)".
+Words expand_response_files(const Words& arguments, bool* only_once = nullptr);
 
 // szc speaks to ld.stab through clang by environment variables. Users may set all of these except
 // the last four, for builds that lose flags on the way.

@@ -35,7 +35,7 @@ Every flag of clang works as it does there. At run time STABILIZER_OPTIONS=help=
 
 Our own flags, and the environment variables that do the same where flags get lost:
   --stab-help               this text
-  --stab-version            our version and fingerprints of our parts
+  --stab-version            our version, and fingerprints of our parts and of the compiler
   --stab-print              print the command that would run, and run nothing
   --stab-cc=COMPILER        compile with this clang or gcc (gcc, g++, gfortran)            STAB_CC=COMPILER
   --stab-compilers          the compilers whose frames get pads (--json for programs)
@@ -52,6 +52,8 @@ Our own flags, and the environment variables that do the same where flags get lo
                             and at the start of text, rodata and data
 
 A compiler may also be a command, such as "ccache clang-22". STAB_CLANG is an older name of STAB_CC.
+If ccache calls szc (ccache szc), set CCACHE_COMPILERCHECK="%compiler% --stab-version", so that ccache notices other
+compilers and other values of STAB_OFF and STAB_STACK.
 Frames get pads if szc has a pass for the version of clang (--stab-compilers lists them). Functions move with any clang
 and with gcc. gcc's -flto does not work with szc.
 )";
@@ -82,18 +84,39 @@ std::string compilers_text(const Companions& companions, bool json) {
   return text;
 }
 
-// Our version and a fingerprint of each part: it changes when what szc produces may change, as a
-// compiler cache wants to know (CCACHE_COMPILERCHECK="%compiler% --stab-version").
-std::string version_text(const Companions& companions) {
+// The compiler that szc or szc++ would call, as find_compiler() takes it.
+std::string choice_of(const OwnFlags& own) {
+  std::string choice = own.compiler;
+  for (const char* other : {variable::compiler, variable::clang})
+    if (choice.empty()) choice = environment(other);
+  return choice;
+}
+
+// The compiler and the settings that change the code. A wrapper may start another compiler than
+// before, so the version counts, too.
+std::string compiler_text(const OwnFlags& own, bool cxx) {
+  const auto compiler = find_compiler(choice_of(own), cxx);
+  const std::string program = compiler ? program_of(*compiler) : "";
+  const std::string stack = own.stack.empty() ? environment(variable::stack) : own.stack;
+  return fmt::format(
+      "{}compiler's version: {}\noff: {}\nstack: {}\n", fingerprint("compiler", program),
+      program.empty() ? "unknown" : identify(program).name,
+      own.off || is_set(variable::off) ? "yes" : "no", stack.empty() ? "frame" : stack);
+}
+
+// Our version and a fingerprint of each part and of the compiler: it changes when what szc produces
+// may change, as a compiler cache wants to know (CCACHE_COMPILERCHECK="%compiler% --stab-version").
+std::string version_text(const Companions& companions, const OwnFlags& own, bool cxx) {
   std::string passes;
   for (const unsigned version : pass_versions(companions))
     passes += fingerprint("pass", pass_of_version(companions, version));
   for (const Added& each : added_compilers(companions))
     if (!each.changed) passes += fingerprint("pass", each.pass);
   return fmt::format(
-      "szc {}\n{}{}{}{}{}pads: for {}\n", STAB_VERSION, fingerprint("ld.stab", companions.linker),
+      "szc {}\n{}{}{}{}{}{}pads: for {}\n", STAB_VERSION, fingerprint("ld.stab", companions.linker),
       fingerprint("stab-link", companions.postlink), fingerprint("runtime", companions.runtime),
-      fingerprint("library", companions.library), passes, versions_with_pass(companions));
+      fingerprint("library", companions.library), passes, compiler_text(own, cxx),
+      versions_with_pass(companions));
 }
 
 }  // namespace
@@ -130,10 +153,7 @@ void apply(const Command& command) {
 
 Result<int> compile(const Arguments& arguments, const std::string& name,
                     const Companions& companions) {
-  std::string choice = arguments.own.compiler;
-  for (const char* other : {variable::compiler, variable::clang})
-    if (choice.empty()) choice = environment(other);
-  auto compiler = find_compiler(choice, name.ends_with("++"));
+  auto compiler = find_compiler(choice_of(arguments.own), name.ends_with("++"));
   if (!compiler) return std::unexpected(compiler.error());
   auto command =
       make_command(arguments, *compiler, companions, arguments.own.off || is_set(variable::off));
@@ -164,7 +184,7 @@ Result<int> run(const Words& words, const std::string& name, const std::string& 
       fmt::print("{}", help_text());
       return 0;
     case Action::version:
-      fmt::print("{}", version_text(companions));
+      fmt::print("{}", version_text(companions, arguments->own, name.ends_with("++")));
       return 0;
     case Action::explain: {
       auto explain = explain_command(*arguments, companions);

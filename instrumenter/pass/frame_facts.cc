@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 
 #include "instrumenter/pass/llvm_versions.h"
@@ -194,6 +195,35 @@ bool passes_over_aligned(const llvm::Function& function) {
       if (needs(*call, k) > llvm::Align(16)) return true;
     return false;
   });
+}
+
+std::uint64_t frame_alignment(const llvm::Function& function) {
+  constexpr std::uint64_t largest_vector = 64;
+  std::uint64_t largest = 16;
+  const auto count = [&](const llvm::Type& type) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(&type);
+    if (vector == nullptr) return;
+    const std::uint64_t bits =
+        std::uint64_t{vector->getNumElements()} * vector->getElementType()->getScalarSizeInBits();
+    largest = std::max(largest, std::min(bits / 8, largest_vector));
+  };
+  for (const llvm::Argument& argument : function.args()) count(*argument.getType());
+  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    count(*instruction.getType());
+    if (const auto* object = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+      largest = std::max<std::uint64_t>(largest, object->getAlign().value());
+  }
+  return largest;
+}
+
+void allow_larger_frame(llvm::Function& function, std::uint64_t bytes) {
+  constexpr const char* attribute = "warn-stack-size";
+  std::uint64_t limit = 0;
+  if (!function.hasFnAttribute(attribute) ||
+      function.getFnAttribute(attribute).getValueAsString().getAsInteger(10, limit))
+    return;
+  limit = std::min<std::uint64_t>(limit + bytes, UINT32_MAX);  // LLVM accepts no larger limit
+  function.addFnAttr(attribute, std::to_string(limit));
 }
 
 bool is_real_call(const llvm::CallBase& call) {

@@ -5,9 +5,14 @@
 
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #if LLVM_VERSION_MAJOR >= 22
 #include <llvm/Plugins/PassPlugin.h>
@@ -22,6 +27,8 @@
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <functional>
+#include <memory>
+#include <string>
 
 namespace stab::pass {
 
@@ -80,6 +87,24 @@ inline const llvm::Instruction* next_instruction(const llvm::Instruction& instru
 #else
   return instruction.getNextNonDebugInstruction();
 #endif
+}
+
+// Whether assembly that the compiler writes is in Intel's syntax (-masm=intel).
+inline bool writes_intel_syntax(const llvm::Module& module) {
+  const llvm::Triple triple(module.getTargetTriple());
+#if LLVM_VERSION_MAJOR >= 22
+  const llvm::Triple& machine = triple;
+#else
+  const std::string& machine = triple.str();
+#endif
+  std::string error;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(machine, error);
+  if (target == nullptr) return false;
+  const std::unique_ptr<llvm::MCRegisterInfo> registers(target->createMCRegInfo(machine));
+  if (registers == nullptr) return false;
+  const std::unique_ptr<llvm::MCAsmInfo> assembly(
+      target->createMCAsmInfo(*registers, machine, llvm::MCTargetOptions()));
+  return assembly != nullptr && assembly->getAssemblerDialect() == llvm::InlineAsm::AD_Intel;
 }
 
 // Returns how many of the low bits are 0.

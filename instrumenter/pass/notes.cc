@@ -51,7 +51,7 @@ Calls calls_of(llvm::Function& function) {
 }
 
 std::string call_record(std::uint32_t own, const std::set<std::uint32_t>& called) {
-  std::string text = "7744:\n\t.pushsection .stab_calls,\"?\",@progbits\n\t.quad 7744b\n\t.long " +
+  std::string text = "7744:\n\t.pushsection .szc_calls,\"?\",@progbits\n\t.quad 7744b\n\t.long " +
                      std::to_string(own) + "\n\t.short " + std::to_string(called.size());
   for (const std::uint32_t type : called) text += "\n\t.long " + std::to_string(type);
   return text + "\n\t.popsection";
@@ -77,7 +77,7 @@ void add_call_types(llvm::Module& module) {
 namespace {
 
 constexpr const char* compiled_record =
-    "7745:\n\t.pushsection .stab_compiled,\"?\",@progbits\n\t.quad 7745b\n\t.popsection";
+    "7745:\n\t.pushsection .szc_compiled,\"?\",@progbits\n\t.quad 7745b\n\t.popsection";
 
 // Whether the assembly may contain instructions that are written as data, or by a macro.
 bool may_hide_instructions(const llvm::InlineAsm& code) {
@@ -161,7 +161,8 @@ class Search {
  public:
   Search(llvm::Function& function, Uses& uses) : function_(function), uses_(uses) {}
 
-  void run() { follow(function_); }
+  // `name` is the function itself or an alias of it.
+  void run(const llvm::GlobalValue& name) { follow(name); }
 
  private:
   void follow(const llvm::Value& value) {
@@ -220,7 +221,7 @@ class Search {
 };
 
 std::string bytes_record(const std::set<llvm::Function*>& used) {
-  std::string text = ".pushsection .stab_bytes,\"?\",@progbits";
+  std::string text = ".pushsection .szc_bytes,\"?\",@progbits";
   llvm::Mangler mangler;
   for (const llvm::Function* function : used) {
     llvm::SmallString<64> name;
@@ -237,7 +238,10 @@ std::string bytes_record(const std::set<llvm::Function*>& used) {
 void note_used_bytes(llvm::Module& module) {
   Uses uses;
   for (llvm::Function& function : module)
-    if (!function.isIntrinsic()) Search(function, uses).run();
+    if (!function.isIntrinsic()) Search(function, uses).run(function);
+  for (llvm::GlobalAlias& alias : module.aliases())
+    if (auto* function = llvm::dyn_cast_or_null<llvm::Function>(alias.getAliaseeObject()))
+      Search(*function, uses).run(alias);
   for (const auto& [user, used] : uses) {
     if (user->isDeclaration() || user->hasAvailableExternallyLinkage()) continue;
     llvm::IRBuilder<> begin(&*user->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());

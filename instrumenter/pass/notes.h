@@ -14,14 +14,14 @@ namespace stab::pass {
 // machine code has no types.
 //
 // A record is | address in the function (8) | type of the function, or 0 if no pointer leads to it
-// (4) | count (2) | types that it calls by pointers (4 each) |, in the section .stab_calls, which
+// (4) | count (2) | types that it calls by pointers (4 each) |, in the section .szc_calls, which
 // is not loaded. A type is a hash, never 0.
 void add_call_types(llvm::Module& module);
 
 // Records functions in which only the compiler moves the stack pointer. A function with objects of
 // variable size keeps the stack pointer in a word of its frame, and machine code does not show
 // that no object lies there. A record is an address in the function (8), in the section
-// .stab_compiled, which is not loaded.
+// .szc_compiled, which is not loaded.
 
 // Must run before the pass adds its own assembly.
 std::vector<llvm::Function*> find_compiled(llvm::Module& module);
@@ -29,12 +29,13 @@ std::vector<llvm::Function*> find_compiled(llvm::Module& module);
 // Records those of them that have objects of variable size, including the pass's own objects.
 void note_compiled_frames(const std::vector<llvm::Function*>& compiled);
 
-// Records functions whose bytes or range the program uses: it computes with their address,
-// compares it by order, or copies from there. Such code must stay where it is. A function that is
-// only called, stored, compared for equality or passed on does not count.
+// Records functions whose bytes or range the program uses, by their own name or by an alias: it
+// computes with their address, compares it by order, or copies from there. Such code must stay
+// where it is. A function that is only called, stored, compared for equality or passed on does not
+// count.
 //
 // A record is a list of the functions that one function uses in this way: their addresses (8
-// each), then 0, in the section .stab_bytes, which is not loaded. The program may also mean the
+// each), then 0, in the section .szc_bytes, which is not loaded. The program may also mean the
 // code between them.
 void note_used_bytes(llvm::Module& module);
 

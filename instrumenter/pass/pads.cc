@@ -13,6 +13,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -85,10 +86,16 @@ Findings look_at(llvm::Function& function) {
   return found;
 }
 
-std::string pad_record(unsigned flags, bool placed) {
-  return "7741:\n\t.pushsection .stab_frames,\"?\",@progbits\n\t.quad 7741b\n\t.byte " +
-         std::to_string(flags) +
-         "\n\t.byte 7743f-7742f\n7742:" + (placed ? "\tleaq $0, %rax" : "") +
+// The instruction that shows where the object is. GNU as accepts one syntax at a time.
+std::string place_of_object(bool intel) {
+  const std::string place = "leaq $0, %rax";
+  return intel ? ".att_syntax prefix\n\t" + place + "\n\t.intel_syntax noprefix" : place;
+}
+
+// `place`: place_of_object(), or nothing.
+std::string pad_record(unsigned flags, const std::string& place) {
+  return "7741:\n\t.pushsection .szc_frames,\"?\",@progbits\n\t.quad 7741b\n\t.byte " +
+         std::to_string(flags) + "\n\t.byte 7743f-7742f\n7742:\t" + place +
          "\n7743:\n\t.popsection";
 }
 
@@ -112,7 +119,7 @@ bool may_raise_spilled(const llvm::Function& function, const Findings& found) {
            function.hasFnAttribute(llvm::Attribute::StackProtectReq));
 }
 
-void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) {
+void add_pad(llvm::Function& function, const Findings& found, bool unoptimized, bool intel) {
   llvm::LLVMContext& context = function.getContext();
   auto* word = llvm::Type::getInt64Ty(context);
   // An array would ask for stack protectors.
@@ -129,6 +136,7 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
   const bool clean = takes_registers_only(function) && !found.above;
   // With a frame pointer, accesses above the frame do not depend on its size.
   if (!clean) function.addFnAttr("frame-pointer", "all");
+  allow_larger_frame(function, pad_words * 8 + frame_alignment(function) + (clean ? 0 : 16));
   const unsigned flags = (clean ? all_arguments_in_registers : 0) |
                          (at_once ? 0 : rarest_object_on_top) |
                          (unoptimized && may_raise_spilled(function, found) ? spilled_below : 0);
@@ -137,12 +145,13 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
   // the address. The post-link step then does not know the object's place and leaves it in.
   if (function.hasFnAttribute(llvm::Attribute::StackProtectStrong)) {
     auto* shape = llvm::FunctionType::get(before.getVoidTy(), false);
-    before.CreateCall(llvm::InlineAsm::get(shape, pad_record(flags, false), "", true))
+    before.CreateCall(llvm::InlineAsm::get(shape, pad_record(flags, ""), "", true))
         ->setDoesNotThrow();
     return;
   }
   auto* shape = llvm::FunctionType::get(before.getVoidTy(), {pad->getType()}, false);
-  auto* code = llvm::InlineAsm::get(shape, pad_record(flags, true), "*m", /*hasSideEffects=*/true);
+  auto* code = llvm::InlineAsm::get(shape, pad_record(flags, place_of_object(intel)), "*m",
+                                    /*hasSideEffects=*/true);
   llvm::CallInst* call = before.CreateCall(code, {pad});
   call->addParamAttr(0, llvm::Attribute::get(context, llvm::Attribute::ElementType, type));
   call->setDoesNotThrow();
@@ -151,13 +160,14 @@ void add_pad(llvm::Function& function, const Findings& found, bool unoptimized) 
 }  // namespace
 
 unsigned add_static_pads(llvm::Module& module, bool unoptimized) {
+  const bool intel = writes_intel_syntax(module);
   unsigned count = 0;
   for (llvm::Function& function : module) {
     if (is_left_alone(function) || has_special_frame(function) || remembers_its_place(function))
       continue;
     const Findings found = look_at(function);
     if (found.call == nullptr) continue;
-    add_pad(function, found, unoptimized);
+    add_pad(function, found, unoptimized, intel);
     ++count;
   }
   return count;
@@ -204,7 +214,7 @@ llvm::Value* take_byte(llvm::IRBuilder<>& entry, llvm::GlobalVariable& bytes, un
 }
 
 std::string entry_record(unsigned count) {
-  return "7746:\n\t.pushsection .stab_entries,\"?\",@progbits\n\t.quad 7746b\n\t.quad "
+  return "7746:\n\t.pushsection .szc_entries,\"?\",@progbits\n\t.quad 7746b\n\t.quad "
          "${1:c}\n\t.long " +
          std::to_string(count) + "\n\t.popsection";
 }
@@ -216,6 +226,8 @@ void add_pad(llvm::Function& function, unsigned count) {
   entry.SetInsertPoint(&block, block.getFirstNonPHIOrDbgOrAlloca());
   llvm::GlobalVariable& bytes = add_bytes(
       *function.getParent(), *llvm::ArrayType::get(entry.getInt8Ty(), count), "stab_pads");
+  // An object of variable size needs a frame pointer, and is not part of the frame's own size.
+  allow_larger_frame(function, frame_alignment(function) + 16);
   llvm::Value* units = take_byte(entry, bytes, count);
   llvm::Value* size = entry.CreateShl(entry.CreateZExt(units, entry.getInt64Ty()), 4);
   auto* pad = entry.CreateAlloca(entry.getInt8Ty(), size);
@@ -369,6 +381,8 @@ unsigned add_pads(llvm::Function& function) {
     add_pad(*loop, saved, *byte, dominators, loops);
     ++count;
   }
+  // For a frame pointer, a stack pointer, and the values of each loop in code without optimization.
+  if (count != 0) allow_larger_frame(function, 32 + std::uint64_t{24} * count);
   return count;
 }
 

@@ -12,7 +12,7 @@ namespace stab::pass {
 // where the object lies, and the step removes its bytes again wherever that is certainly right.
 //
 // A record is | address in the function (8) | flags (1) | length (1) | `lea object, %rax`, or
-// nothing |, in the section .stab_frames, which is not loaded. An asm that executes nothing writes
+// nothing |, in the section .szc_frames, which is not loaded. An asm that executes nothing writes
 // it, next to a call. The function has a frame there anyway, so its prologue stays where it was.
 
 // Flags: what the post-link step may rely on.
@@ -32,7 +32,7 @@ unsigned add_static_pads(llvm::Module& module, bool unoptimized);
 // next one (Curtsinger and Berger, ASPLOS 2013).
 //
 // A record is | address in the function (8) | address of its bytes (8) | their number (4) |, in
-// the section .stab_entries, which is not loaded. The post-link step limits the bytes of functions
+// the section .szc_entries, which is not loaded. The post-link step limits the bytes of functions
 // that may be on the stack many times.
 //
 // Gives each function that calls others `bytes` bytes: 1 or 256. Returns the number of functions.

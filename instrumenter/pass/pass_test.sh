@@ -40,7 +40,7 @@ STAB_STACK=off $clang -O2 -S "-fpass-plugin=$plugin" -o "$work/with.s" "$work/a.
 cmp "$work/without.s" "$work/with.s" || failures=$((failures + 1))
 
 # Left alone: what calls nothing, naked functions, assembly that uses the stack, other machines.
-records() { $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'stab_frames'; }
+records() { $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'szc_frames'; }
 [ "$(records "$work/a.c")" = 1 ] || failures=$((failures + 1))
 cat >"$work/b.c" <<'C'
 int f(int);
@@ -54,10 +54,37 @@ C
 [ "$(records --target=aarch64-linux-gnu "$work/a.c")" = 0 ] || failures=$((failures + 1))
 # Pads on entry: the same functions, and no frame of theirs is described twice.
 for mode in byte table; do
-  entries() { STAB_STACK=$mode $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'stab_entries'; }
+  entries() { STAB_STACK=$mode $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'szc_entries'; }
   [ "$(entries "$work/a.c")" = 1 ] || failures=$((failures + 1))
   [ "$(entries "$work/b.c")" = 0 ] || failures=$((failures + 1))
   [ "$(STAB_STACK=$mode records "$work/a.c")" = 0 ] || failures=$((failures + 1))
+done
+# A function whose bytes are used by its name or by an alias of an alias is noted once; an alias that is called is not.
+cat >"$work/c.c" <<'C'
+void *memcpy(void *, const void *, unsigned long);
+int seven(int x) { return x * 3 + 7; }
+int same(int x) __attribute__((alias("seven")));
+int again(int x) __attribute__((weak, alias("same")));
+int call(int (*f)(int)) { return f == same ? again(3) : same(f(2)); }
+#ifdef COPIED
+void copy(void *to) { memcpy(to, (void *)COPIED, 32); }
+#endif
+C
+notes() { $clang -O2 -S -fno-integrated-as "-fpass-plugin=$plugin" -o - "$@" "$work/c.c" | sed -n '/szc_bytes/,/popsection/p' | grep -c '\.quad "seven"'; }
+[ "$(notes)" = 0 ] || failures=$((failures + 1))
+for name in seven same again; do
+  [ "$(notes -DCOPIED=$name)" = 1 ] || { echo "FAILED: $name is copied"; failures=$((failures + 1)); }
+done
+# Other assemblers than LLVM's take the records, in either syntax, and the tools that remove debugging information keep
+# them.
+for syntax in att intel; do
+  $clang -O2 -masm=$syntax -fno-integrated-as -c "-fpass-plugin=$plugin" -DCOPIED=same -o "$work/c.o" "$work/c.c" &&
+    $clang -O2 -masm=$syntax -c "-fpass-plugin=$plugin" -DCOPIED=same -o "$work/d.o" "$work/c.c" || failures=$((failures + 1))
+  strip -g "$work/c.o" || failures=$((failures + 1))
+  for record in frames calls bytes; do
+    for object in c d; do objdump -s -j .szc_$record "$work/$object.o" | tail -n +4 >"$work/$object.$record"; done
+    [ -s "$work/c.$record" ] && cmp "$work/c.$record" "$work/d.$record" || { echo "FAILED: -masm=$syntax: $record"; failures=$((failures + 1)); }
+  done
 done
 # Stack protectors are asked for by other objects only.
 $clang -O2 -fstack-protector-strong -S "-fpass-plugin=$plugin" -o - "$work/a.c" | grep -q '__stack_chk_fail' && failures=$((failures + 1))

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "instrumenter/pass/frame_facts.h"
 #include "instrumenter/pass/llvm_versions.h"
 #include "instrumenter/pass/notes.h"
 #include "instrumenter/pass/pads.h"
@@ -35,6 +36,7 @@ bool may_need_base_pointer(const llvm::Function& function) {
 
 void claim_registers(llvm::Function& function) {
   function.addFnAttr("frame-pointer", "all");  // this saves rbp
+  allow_larger_frame(function, 64);
   llvm::IRBuilder<> builder(&*function.getEntryBlock().getFirstInsertionPt());
   auto* type = llvm::FunctionType::get(builder.getVoidTy(), false);
   const char* clobbers = may_need_base_pointer(function) ? "~{r12},~{r13},~{r14},~{r15}"

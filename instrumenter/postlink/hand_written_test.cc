@@ -514,5 +514,42 @@ TEST_F(PostLink, KeepsWhoCallsWhatTakesItsReturnAddress) {
   }
 }
 
+// The address comes from a word of the linker's table, or from an instruction that lld made of it.
+TEST_F(PostLink, FunctionsWhoseBytesAreUsedThroughTheLinkersTableStay) {
+  const Form staying[] = {
+      {"is_read", "mov is_read@GOTPCREL(%rip), %rsi\nmovups (%rsi), %xmm0\nret"},
+      {"is_copied", "mov is_copied@GOTPCREL(%rip), %rsi\njmp *memcpy@GOTPCREL(%rip)"},
+      {"is_before", "cmp is_before@GOTPCREL(%rip), %rdi\njb 1f\nnop\n1: ret"},
+      {"is_subtracted", "sub is_subtracted@GOTPCREL(%rip), %rdi\nmov %rdi, %rax\nret"},
+      {"is_chosen",
+       "mov puts@GOTPCREL(%rip), %rsi\ntest %edi, %edi\n"
+       "cmovne is_chosen@GOTPCREL(%rip), %rsi\nmovzbl (%rsi), %eax\nret"},
+      {"is_masked", "mov $-4096, %rax\nand is_masked@GOTPCREL(%rip), %rax\nret"},
+      {"has_an_alias",
+       ".globl the_alias_of_it\n.set the_alias_of_it, has_an_alias\n"
+       "mov the_alias_of_it@GOTPCREL(%rip), %rsi\nmovups (%rsi), %xmm0\nret"},
+      {"is_in_an_unknown_table", "movabs $is_in_an_unknown_table@GOT, %rax\nret"},
+      {"is_in_an_unknown_place", "movabs $is_in_an_unknown_place@GOTOFF, %rax\nret"}};
+  const Form moving[] = {
+      {"is_called", "sub $8, %rsp\ncall *is_called@GOTPCREL(%rip)\nadd $8, %rsp\nret"},
+      {"is_jumped_to", "jmp *is_jumped_to@GOTPCREL(%rip)"},
+      {"is_stored", "mov is_stored@GOTPCREL(%rip), %rax\nmov %rax, (%rdi)\nret"},
+      {"is_equal", "cmp is_equal@GOTPCREL(%rip), %rdi\nsete %al\nret"},
+      {"is_passed_on", "mov is_passed_on@GOTPCREL(%rip), %rdi\njmp puts"}};
+  std::string code;
+  for (const Form& form : staying)
+    code += sized(form.name, "ret") + sized(std::string("user_of_") + form.name, form.code);
+  for (const Form& form : moving)
+    code += sized(form.name, "ret") + sized(std::string("user_of_") + form.name, form.code);
+  for (const char* flags : {"-Wl,--no-relax", "", "-no-pie -fno-pie", "-rdynamic"}) {
+    const Explanation explanation = explain_with(code, flags);
+    for (const Form& form : staying)
+      EXPECT_THAT(function(explanation, form.name).pinned, HasSubstr("bytes or address range"))
+          << form.name << " " << flags;
+    for (const Form& form : moving)
+      EXPECT_EQ(function(explanation, form.name).pinned, "") << form.name << " " << flags;
+  }
+}
+
 }  // namespace
 }  // namespace stab::instrumenter

@@ -392,7 +392,7 @@ class Rewriter {
       return false;
     const std::string_view name = file_.name(section);
     const bool symbols = section.sh_type == SHT_SYMTAB || name == ".strtab";
-    return section.sh_type == SHT_RELA || name == abi::frames_section ||
+    return holds_relocations(section) || name == abi::frames_section ||
            name == abi::calls_section || name == abi::entries_section ||
            name == abi::compiled_section || name == abi::bytes_section || (strip_all_ && symbols) ||
            ((strip_all_ || strip_debug_) && name.starts_with(".debug"));

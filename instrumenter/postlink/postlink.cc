@@ -66,11 +66,26 @@ Program analyse(const ElfFile& file) {
   return program;
 }
 
+// Earlier versions of the pass wrote these sections. Their records may say that functions must stay
+// in place.
+constexpr std::array older_records = {".stab_frames", ".stab_calls", ".stab_entries",
+                                      ".stab_compiled", ".stab_bytes"};
+
 // Refuses a binary that would run, but not correctly.
 Result<void> check(const ElfFile& file) {
   if (file.section(abi::table_section) != nullptr) return fail("it is already instrumented");
   if (file.symbols().empty())
     return fail("the binary has no symbols; link it without -s and let szc strip it");
+  for (const char* name : older_records)
+    if (file.section(name) != nullptr)
+      return fail(
+          fmt::format("an earlier version of szc compiled some of its object files, and this "
+                      "version does not read their section {}: compile them again",
+                      name));
+  if (file.has_unread_relocations())
+    return fail(
+        "some of its object files have relocations in a form that szc does not read, such as CREL: "
+        "compile them without -Wa,--crel");
   if (file.section(abi::runtime_section) == nullptr) return {};
   if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
   if (!file.exports("_dl_find_object"))

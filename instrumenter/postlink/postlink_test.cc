@@ -88,6 +88,47 @@ TEST_F(PostLink, LeavesTheFileAloneOnAnError) {
               HasSubstr("No such file"));
 }
 
+// Their records may say that functions must stay in place.
+TEST_F(PostLink, RefusesObjectsThatAnEarlierSzcCompiled) {
+  for (const char* name : {"frames", "calls", "entries", "compiled", "bytes"}) {
+    std::ofstream(folder_ / "b.s") << ".section .stab_" << name << ", \"\", @progbits\n"
+                                   << ".quad main\n";
+    const auto summary = instrument(link_program((folder_ / "b.s").string()), {});
+    ASSERT_FALSE(summary) << name;
+    EXPECT_THAT(summary.error().message, HasSubstr("an earlier version of szc")) << name;
+    EXPECT_THAT(summary.error().message, HasSubstr("compile them again")) << name;
+  }
+}
+
+TEST_F(PostLink, RefusesRelocationsThatItDoesNotRead) {
+  const auto file = ElfFile::parse(*read_file(link_program("-g"), std::size_t{1} << 30));
+  ASSERT_TRUE(file) << file.error().message;
+  const std::string changed = (folder_ / "changed").string();
+  const auto with_type = [&](const char* name, std::uint32_t type) {
+    const Elf64_Shdr* section = file->section(name);
+    EXPECT_NE(section, nullptr) << name;
+    const auto index = static_cast<std::size_t>(section - file->sections().data());
+    std::string bytes = file->bytes();
+    std::memcpy(bytes.data() + file->header().e_shoff + index * sizeof(Elf64_Shdr) +
+                    offsetof(Elf64_Shdr, sh_type),
+                &type, sizeof type);
+    std::ofstream(changed, std::ios::binary) << bytes;
+    return instrument(changed, {});
+  };
+  constexpr std::uint32_t unheard_of = 0x60000001;
+  for (const std::uint32_t type : {std::uint32_t{SHT_REL}, sht_crel, unheard_of}) {
+    const auto refused = with_type(".rela.text", type);
+    ASSERT_FALSE(refused) << type;
+    EXPECT_THAT(refused.error().message, HasSubstr("in a form that szc does not read")) << type;
+  }
+  // The relocations of debugging information don't matter.
+  const auto summary = with_type(".rela.debug_info", sht_crel);
+  ASSERT_TRUE(summary) << summary.error().message;
+  const auto result = ElfFile::parse(*read_file(changed, std::size_t{1} << 30));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->section(".rela.debug_info"), nullptr);
+}
+
 TEST_F(PostLink, SurvivesDamagedFiles) {
   const std::string path = link_program();
   const std::string whole = *read_file(path, std::size_t{1} << 30);

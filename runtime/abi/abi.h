@@ -35,15 +35,18 @@ constexpr uint32_t version = 7;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
-constexpr char runtime_section[] = "stab_text";      // in an executable, on pages of its own
-constexpr char library_section[] = "stab_library";   // the runtime's part of a shared library
-constexpr char frames_section[] = ".stab_frames";    // written by the pass, for the post-link step
-constexpr char calls_section[] = ".stab_calls";      // the same
-constexpr char entries_section[] = ".stab_entries";  // the same
-constexpr char compiled_section[] = ".stab_compiled";  // the same
-constexpr char bytes_section[] = ".stab_bytes";        // the same
+constexpr char runtime_section[] = "stab_text";     // in an executable, on pages of its own
+constexpr char library_section[] = "stab_library";  // the runtime's part of a shared library
 constexpr char pad_bytes_section[] = "stab_pads";
 constexpr char fixed_section[] = "stab_nomove";  // functions marked STAB_NO_MOVE are put here
+// The pass writes these into object files, for the post-link step (instrumenter/pass/notes.h and
+// pads.h). If their names began with .stab, GNU binutils would take them for debugging information:
+// `strip -g` would remove them, and GNU as would fail.
+constexpr char frames_section[] = ".szc_frames";
+constexpr char calls_section[] = ".szc_calls";
+constexpr char entries_section[] = ".szc_entries";
+constexpr char compiled_section[] = ".szc_compiled";
+constexpr char bytes_section[] = ".szc_bytes";
 
 // A jump to the copy overwrites this many bytes of the function's entry with one aligned store.
 constexpr uint32_t entry_bytes = 8;

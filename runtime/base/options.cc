@@ -66,6 +66,16 @@ bool parse(Text value, uint64_t& number) {
   return true;
 }
 
+// Reads the number of the option with this name.
+bool parse_number(Text value, Text name, uint64_t& number) {
+  uint64_t result = 0;
+  if (!parse(value, result)) return false;
+  const bool is_bag = spells("heap_bag", name.start, name.size);
+  if (is_bag && (result < least_bag || result > largest_bag)) return false;
+  number = result;
+  return true;
+}
+
 bool parse(Text value, bool& flag) {
   uint64_t number = 0;
   if (!parse(value, number) || number > 1) return false;
@@ -155,21 +165,29 @@ bool parse_duration(Text value, uint64_t& nanoseconds) {
   return false;
 }
 
-// Takes the next name=value off the text.
-bool take_pair(const char*& at, Text& name, Text& value) {
+// Takes the next name=value off the text. `well_quoted` is false if a quote is not closed, or not
+// closed at the value's end.
+bool take_pair(const char*& at, Text& name, Text& value, bool& well_quoted) {
   while (*at == ':') ++at;
   if (*at == '\0') return false;
   name = {at, 0};
   while (*at != '\0' && *at != ':' && *at != '=') ++at;
   name.size = static_cast<size_t>(at - name.start);
   value = {at, 0};
+  well_quoted = true;
   if (*at != '=') return true;
   ++at;
-  const char quote = *at == '\'' || *at == '"' ? *at++ : '\0';
+  const bool quoted = *at == '\'' || *at == '"';
   value.start = at;
-  while (*at != '\0' && (quote != '\0' ? *at != quote : *at != ':')) ++at;
+  if (quoted) {
+    const char* end = at + 1;
+    while (*end != '\0' && *end != *at) ++end;
+    well_quoted = *end != '\0' && (end[1] == ':' || end[1] == '\0');
+    if (*end != '\0') at = end;
+  }
+  while (*at != '\0' && *at != ':') ++at;
   value.size = static_cast<size_t>(at - value.start);
-  if (quote != '\0' && *at == quote) ++at;
+  if (quoted && well_quoted) value = {value.start + 1, value.size - 2};
   return true;
 }
 
@@ -180,7 +198,7 @@ void complain(Line& complaints, const char* what, Text name) {
 
 void set(Options& options, Text name, Text value, Line& complaints) {
 #define STAB_PARSE_flag(field) parse(value, options.field)
-#define STAB_PARSE_number(field) parse(value, options.field)
+#define STAB_PARSE_number(field) parse_number(value, name, options.field)
 #define STAB_PARSE_text(field) parse(value, options.field)
 #define STAB_PARSE_when(field) parse(value, options.field)
 #define STAB_PARSE_base(field) parse(value, options.field)
@@ -212,7 +230,13 @@ Options parse_options(const char* text, Line& complaints) {
   Options options;
   Text name;
   Text value;
-  while (text != nullptr && take_pair(text, name, value)) set(options, name, value, complaints);
+  bool well_quoted = true;
+  while (text != nullptr && take_pair(text, name, value, well_quoted)) {
+    if (well_quoted)
+      set(options, name, value, complaints);
+    else
+      complain(complaints, "wrong quotes around the value of ", name);
+  }
   return options;
 }
 

@@ -35,6 +35,10 @@ constexpr uint64_t operator""_percent(unsigned long long value) {
   return value;
 }
 
+// The limits of heap_bag.
+constexpr uint64_t least_bag = 8;
+constexpr uint64_t largest_bag = 4096;
+
 struct Options {
   using flag = bool;
   using number = uint64_t;
@@ -58,8 +62,9 @@ struct Options {
 };
 
 // Values may be quoted ('a:b'). An option that is not understood keeps its default, and is added to
-// `complaints` as "unknown option x, bad value of y". Nothing is added if all options are
-// understood.
+// `complaints` as "unknown option x, bad value of y, wrong quotes around the value of z". Nothing is
+// added if all options are understood. If a quote is not closed, the value ends at the next colon,
+// so that the options behind it count.
 Options parse_options(const char* text, Line& complaints);
 
 // Prints one line for each option.

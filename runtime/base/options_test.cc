@@ -39,8 +39,34 @@ TEST(Options, AreSeparatedByColons) {
 TEST(Options, MayBeQuoted) {
   Line complaints;
   EXPECT_EQ(text_of(parse_options("report='/a:b':seed=1", complaints).report), "/a:b");
-  EXPECT_EQ(text_of(parse_options("report=\"c:d", complaints).report), "c:d");
+  EXPECT_EQ(text_of(parse_options("seed=1:report=\"c:'d\"", complaints).report), "c:'d");
+  EXPECT_EQ(text_of(parse_options("report='':seed=1", complaints).report), "");
   EXPECT_EQ(complaints.size(), 0u);
+}
+
+TEST(Options, BehindWrongQuotesCount) {
+  Line complaints;
+  const Options open = parse_options("report='/tmp/x:allocator=other:strict=1", complaints);
+  EXPECT_EQ(text_of(open.report), "");
+  EXPECT_TRUE(open.strict);
+  const Options more = parse_options("report='a:b'seed=1:strict=1", complaints);
+  EXPECT_EQ(text_of(more.report), "");
+  EXPECT_FALSE(more.seed_given);
+  EXPECT_TRUE(more.strict);
+  parse_options("seed='", complaints);
+  EXPECT_EQ(text_of(complaints),
+            "wrong quotes around the value of report, bad value of allocator, "
+            "wrong quotes around the value of report, wrong quotes around the value of seed");
+}
+
+TEST(Options, ABagHas8To4096Slots) {
+  Line complaints;
+  EXPECT_EQ(parse_options("", complaints).heap_bag, 256u);
+  EXPECT_EQ(parse_options("heap_bag=8", complaints).heap_bag, 8u);
+  EXPECT_EQ(parse_options("heap_bag=4096", complaints).heap_bag, 4096u);
+  EXPECT_EQ(complaints.size(), 0u);
+  EXPECT_EQ(parse_options("heap_bag=7:heap_bag=4097", complaints).heap_bag, 256u);
+  EXPECT_EQ(text_of(complaints), "bad value of heap_bag, bad value of heap_bag");
 }
 
 TEST(Options, SeedTakesAll64Bits) {

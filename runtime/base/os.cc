@@ -120,19 +120,21 @@ bool extend_stack(uint64_t bytes, uint64_t limit) {
 }
 }  // namespace
 
-bool allow_stack(uint64_t size) {
+uint64_t allow_stack(uint64_t size) {
   constexpr uint64_t above = uint64_t{1} << 20;  // arguments and existing frames
   constexpr uint64_t most_above = uint64_t{8} << 20;
   rlimit64 limit = {};
-  if (!get_limit(RLIMIT_STACK, limit)) return false;
+  if (!get_limit(RLIMIT_STACK, limit)) return 0;
   const uint64_t hard = limit.rlim_max;
   const uint64_t possible = hard < size ? hard : size;
-  if (limit.rlim_cur >= possible) return possible == size;
+  if (limit.rlim_cur >= possible) return possible;
   const uint64_t most = hard < size + most_above ? hard : size + most_above;
   if (!address_space_is_limited() && set_limit(RLIMIT_STACK, {most, hard}) &&
-      extend_stack(size - above, most))
-    return set_limit(RLIMIT_STACK, limit) && possible == size;
-  return set_limit(RLIMIT_STACK, {possible, hard}) && possible == size;
+      extend_stack(size - above, most)) {
+    set_limit(RLIMIT_STACK, limit);
+    return possible;
+  }
+  return set_limit(RLIMIT_STACK, {possible, hard}) ? possible : limit.rlim_cur;
 }
 
 bool address_space_is_limited() {
@@ -202,16 +204,54 @@ long write_some(int fd, const void* buffer, size_t size) {
   return call(__NR_write, fd, address_of(buffer), static_cast<long>(size));
 }
 
-bool write_all(int fd, const void* buffer, size_t size) {
+namespace {
+constexpr long error_broken_pipe = -32;
+
+// Returns the last result of the kernel, which is positive unless something was not written.
+long write_until_done(int fd, const void* buffer, size_t size) {
   const char* next = static_cast<const char*>(buffer);
+  long n = 1;
   while (size != 0) {
-    const long n = write_some(fd, next, size);
+    n = write_some(fd, next, size);
     if (n == error_interrupted) continue;
-    if (n <= 0) return false;
+    if (n <= 0) return n;
     next += n;
     size -= static_cast<size_t>(n);
   }
-  return true;
+  return n;
+}
+
+bool is_pipe_or_socket(int fd) {
+  constexpr uint32_t type_mask = 0170000;
+  constexpr uint32_t pipe = 0010000;
+  constexpr uint32_t socket = 0140000;
+  Status status = {};
+  if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
+  return (status.mode & type_mask) == pipe || (status.mode & type_mask) == socket;
+}
+
+// Removes one of these signals if it is pending. The calling thread blocks them.
+void take_pending(uint64_t signals) {
+  const int64_t no_time[2] = {0, 0};  // struct timespec
+  call(__NR_rt_sigtimedwait, address_of(&signals), 0, address_of(no_time), sizeof signals);
+}
+}  // namespace
+
+bool write_all(int fd, const void* buffer, size_t size) {
+  return write_until_done(fd, buffer, size) > 0;
+}
+
+// The kernel sends SIGPIPE to the thread that writes. A SIGPIPE that was pending before is the
+// program's own.
+bool write_all_without_signal(int fd, const void* buffer, size_t size) {
+  constexpr uint64_t broken_pipe = uint64_t{1} << (13 - 1);  // SIGPIPE
+  if (!is_pipe_or_socket(fd)) return write_all(fd, buffer, size);
+  const uint64_t mask = block_signals(broken_pipe);
+  const bool was_pending = (pending_signals() & broken_pipe) != 0;
+  const long result = write_until_done(fd, buffer, size);
+  if (result == error_broken_pipe && !was_pending) take_pending(broken_pipe);
+  set_signal_mask(mask);
+  return result > 0;
 }
 
 void close_file(int fd) {
@@ -363,11 +403,22 @@ void set_signal_mask(uint64_t mask) {
   exchange_signal_mask(mask);
 }
 
+namespace {
+uint64_t change_signal_mask(long how, uint64_t signals) {
+  uint64_t before = 0;
+  call(__NR_rt_sigprocmask, how, address_of(&signals), address_of(&before), sizeof signals);
+  return before;
+}
+}  // namespace
+
 uint64_t exchange_signal_mask(uint64_t mask) {
   constexpr long replace = 2;
-  uint64_t before = 0;
-  call(__NR_rt_sigprocmask, replace, address_of(&mask), address_of(&before), sizeof mask);
-  return before;
+  return change_signal_mask(replace, mask);
+}
+
+uint64_t block_signals(uint64_t signals) {
+  constexpr long block = 0;
+  return change_signal_mask(block, signals);
 }
 
 void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns) {

@@ -51,11 +51,11 @@ struct Piece {  // struct iovec
 };
 bool copy_own_memory(void* to, size_t size, const Piece* pieces, size_t count);
 
-// Lets the first thread's stack, on which this is called, grow to `size` bytes. If that is not
-// allowed, it grows as far as it can, and the function returns false. Afterwards the limit is as
-// before, because children inherit it. But if the address space is limited, too, or there is no
-// room, the limit stays raised.
-bool allow_stack(uint64_t size);
+// Lets the first thread's stack, on which this is called, grow to `size` bytes, or as far as it can
+// if that is not allowed. Returns the size to which it can grow, at most `size`; 0: unknown.
+// Afterwards the limit is as before, because children inherit it. But if the address space is
+// limited, too, or there is no room, the limit stays raised.
+uint64_t allow_stack(uint64_t size);
 // Returns whether `ulimit -v` limits the address space. A limit that cannot be read counts as one.
 bool address_space_is_limited();
 // How many signals may be pending for the user in all processes; each timer counts as one.
@@ -74,6 +74,9 @@ long read_at(int fd, void* buffer, size_t size, uint64_t offset);
 long write_some(int fd, const void* buffer, size_t size);
 // Writes all of it, or returns false.
 bool write_all(int fd, const void* buffer, size_t size);
+// The same, but the program gets no SIGPIPE if nobody reads the pipe or socket any more. For other
+// files, this makes only one further system call (fstat).
+bool write_all_without_signal(int fd, const void* buffer, size_t size);
 void close_file(int fd);
 // Identifies an open file. Returns false if the descriptor is not open.
 struct FileIdentity {
@@ -134,6 +137,8 @@ uint64_t pending_signals();
 void set_signal_mask(uint64_t mask);
 // The same, but returns the previous mask.
 uint64_t exchange_signal_mask(uint64_t mask);
+// Adds signals to the calling thread's mask. Returns the previous mask.
+uint64_t block_signals(uint64_t signals);
 // Returns when the word is no longer `value`, when somebody wakes it, or after the timeout.
 void wait_for_change(const uint32_t* word, uint32_t value, uint64_t timeout_ns);
 void wake_all(const uint32_t* word);

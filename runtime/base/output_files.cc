@@ -128,26 +128,27 @@ bool report_wanted_by_child() {
   return wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE) && forked == os::process_id();
 }
 
+// After the last line the program may have forbidden system calls.
 void note_fork() {
-  forked = os::process_id();
+  if (wanted && !__atomic_load_n(&ended, __ATOMIC_ACQUIRE)) forked = os::process_id();
 }
 
 // The file is open only while a line is written, so that the program's own descriptors keep their
 // numbers.
-void write_line(const Line& line) {
-  if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return;
+bool write_line(const Line& line) {
+  if (!wanted || (os::process_id() != owner && os::process_id() != forked)) return false;
   if (descriptor >= 0) {
     // The program may have closed it, and the number may belong to another file now.
     os::FileIdentity now = {};
-    if (os::identify(descriptor, now) && now.device == descriptor_file.device &&
-        now.inode == descriptor_file.inode)
-      os::write_all(descriptor, line.data(), line.size());
-    return;
+    return os::identify(descriptor, now) && now.device == descriptor_file.device &&
+           now.inode == descriptor_file.inode &&
+           os::write_all_without_signal(descriptor, line.data(), line.size());
   }
   const long fd = open_path();
-  if (os::failed(fd)) return;
-  os::write_all(static_cast<int>(fd), line.data(), line.size());
+  if (os::failed(fd)) return false;
+  const bool written = os::write_all_without_signal(static_cast<int>(fd), line.data(), line.size());
   os::close_file(static_cast<int>(fd));
+  return written;
 }
 
 uint64_t report_owner() {
@@ -162,10 +163,16 @@ void resume_report() {
   __atomic_store_n(&ended, false, __ATOMIC_RELEASE);
 }
 
+void complain_about_report(const Options& options) {
+  Line name;
+  name.text(options.report.start, options.report.size);
+  complain("the report cannot be written (option report): ", name.c_string());
+}
+
 void complain(const char* what, const char* detail) {
   Line line;
   line.text("stabilizer: ").text(what).text(detail).text("\n");
-  os::write_all(2, line.data(), line.size());
+  os::write_all_without_signal(2, line.data(), line.size());
 }
 
 }  // namespace stab::rt

@@ -17,16 +17,21 @@ namespace stab::rt {
 void open_report(const Options& options);
 bool report_wanted();
 bool report_wanted_by_child();
-// To be called in a child of fork.
+// To be called in each child of fork. Afterwards report_wanted_by_child() may return true.
 void note_fork();
-void write_line(const Line& line);
+// Nobody may read the report any more if it is a pipe. Then the line is lost, and the program gets
+// no SIGPIPE. Returns false if the line could not be written.
+bool write_line(const Line& line);
 // The number of the process that opened the report.
 uint64_t report_owner();
 // Stops writing, unless the report is resumed. Returns false if it had ended before.
 bool end_report();
 void resume_report();
 
-// Writes one line to standard error.
+// Says that the report that the options ask for can't be written.
+void complain_about_report(const Options& options);
+
+// Writes one line to standard error, if somebody reads it.
 void complain(const char* what, const char* detail);
 
 // The file of the option places= (places.h). It is mapped at start, so writing into it cannot fail

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "runtime/arch/stacks.h"
 #include "runtime/base/os.h"
@@ -34,6 +35,12 @@ void leave() {
   __atomic_store_n(&inside, nullptr, __ATOMIC_RELEASE);
 }
 
+// Whether a handler of the program interrupted this thread while it keeps epochs out. Such a
+// handler must not wait.
+bool is_inside() {
+  return __atomic_load_n(&inside, __ATOMIC_RELAXED) == &mark;
+}
+
 void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
   if (one_epoch::are_over())
     schedule::stop();
@@ -58,6 +65,8 @@ void answer(const InHandler& proof, const siginfo_t& about, ucontext_t* interrup
   } else if (value == &epoch_signal::begin) {
     schedule::set_own_alarm();
   } else {
+    const bool is_epoch = __atomic_load_n(&inside, __ATOMIC_RELAXED) == &of_handler;
+    if (value == &epoch_signal::call && !is_epoch) one_epoch::note_refused_call();
     schedule::put_off();
   }
 }
@@ -70,29 +79,53 @@ const char* start_schedule() {
   return problem;
 }
 
-// Counts forks by handlers of the program that interrupted this thread while it was inside: they
-// must not wait.
+// Counts forks by handlers of the program that interrupted this thread while it was inside.
 __thread uint32_t forks_inside __attribute__((tls_model("initial-exec")));
 
+// A handler of the program might leave fork by siglongjmp, and then epochs would be kept out for
+// ever. So the thread blocks signals until leave_after_fork(), as libc does around the system call.
+// It doesn't block the signals that code itself causes, and the two that libc keeps for itself.
+__thread uint64_t mask_before_fork __attribute__((tls_model("initial-exec")));
+__thread bool fork_blocks_signals __attribute__((tls_model("initial-exec")));
+
+constexpr uint64_t set_of(int number) {
+  return uint64_t{1} << (number - 1);
+}
+constexpr uint64_t blocked_in_fork =
+    ~(set_of(SIGILL) | set_of(SIGTRAP) | set_of(SIGBUS) | set_of(SIGFPE) | set_of(SIGSEGV) |
+      set_of(SIGSYS) | set_of(epoch_signal::number) | set_of(epoch_signal::number + 1));
+
+bool enter_for_fork() {
+  // Without epochs, no system call may be made here.
+  if (!epoch_signal::is_answered()) return enter(&mark);
+  mask_before_fork = os::block_signals(blocked_in_fork);
+  fork_blocks_signals = enter(&mark);
+  if (!fork_blocks_signals) os::set_signal_mask(mask_before_fork);
+  return fork_blocks_signals;
+}
+
 void before_fork() {
-  if (__atomic_load_n(&inside, __ATOMIC_RELAXED) == &mark) {
+  if (is_inside()) {
     ++forks_inside;
     return;
   }
   // The epoch may be an inherited one that nobody will end (see NoEpochs).
-  while (!enter(&mark) && owner == os::process_id()) os::yield();
+  while (!enter_for_fork() && owner == os::process_id()) os::yield();
 }
 
 void leave_after_fork() {
-  if (forks_inside != 0)
+  if (forks_inside != 0) {
     --forks_inside;
-  else
-    leave();
+    return;
+  }
+  const bool blocks_signals = fork_blocks_signals;
+  fork_blocks_signals = false;
+  leave();
+  if (blocks_signals) os::set_signal_mask(mask_before_fork);
 }
 
 // The child has our memory, but none of our timers.
 void after_fork_in_child() {
-  note_fork();
   one_epoch::forget();
   epoch_signal::forget();
   forget_threads();
@@ -101,7 +134,10 @@ void after_fork_in_child() {
   const bool was_paused = paused;
   paused = false;
   pauses = 0;
-  if (was_paused) resume_report();
+  if (was_paused) {
+    resume_report();
+    note_fork();
+  }
   if (epoch_signal::is_answered() || was_paused) start_schedule();
   leave_after_fork();
 }
@@ -211,12 +247,12 @@ void begin_thread() {
   os::set_signal_mask(mask);
 }
 
-NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) {
+NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) : is_nested_(is_inside()) {
   // A child made by a bare system call may have inherited an epoch that nobody will end.
-  while (!enter(&mark) && owner == os::process_id()) os::yield();
+  while (!is_nested_ && !enter(&mark) && owner == os::process_id()) os::yield();
 }
 NoEpochs::~NoEpochs() {
-  leave();
+  if (!is_nested_) leave();
 }
 
 }  // namespace stab::rt

@@ -53,7 +53,9 @@ EpochCounts epoch_counts();
 // False in a child (vfork, clone) that has no schedule of its own.
 bool is_own_process();
 
-// Makes a new layout now, on this thread.
+// Makes a new layout now, on this thread. A handler of the program may call this, so it does not
+// wait: while a thread keeps epochs out (fork, NoEpochs), the call only counts as an epoch that was
+// given up. If another thread runs an epoch, that is the epoch of this call.
 void randomize_now();
 
 // A thread that libc started calls this first. The thread gets an alarm, or runs the epoch that is
@@ -61,13 +63,17 @@ void randomize_now();
 void begin_thread();
 
 // No epoch begins while an object of this type exists. Its constructor waits for the current epoch
-// to end.
+// to end. It doesn't wait if its own thread keeps epochs out already: a signal handler that
+// interrupts dlopen may call exit.
 class NoEpochs {
  public:
   explicit NoEpochs(const OutsideHandlers& proof);
   ~NoEpochs();
   NoEpochs(const NoEpochs&) = delete;
   NoEpochs& operator=(const NoEpochs&) = delete;
+
+ private:
+  bool is_nested_;
 };
 
 }  // namespace stab::rt

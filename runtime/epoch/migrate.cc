@@ -165,38 +165,59 @@ void mark_word(uint64_t word, Migration& migration) {
   if (location.layout != nullptr) refer_to(location, migration);
 }
 
-// Looks at the words of a stack from `from` up to `to`, or up to the first unreadable page.
+// Reads the words of a stack upwards, up to the first unreadable page. Other memory of the program
+// may begin where the stack ends, and a thread that is not stopped may unmap that memory at any
+// moment. So the kernel copies each page for us.
 class Stack {
  public:
-  explicit Stack(uint64_t start)
-      : readable_(start & -os::page_size), limit_(start + largest_stack) {}
+  // `start` must be 8-aligned.
+  explicit Stack(uint64_t start) : next_(start), limit_(start + largest_stack) {}
 
-  bool can_read(uint64_t address) {
-    while (address >= readable_) {
-      if (readable_ >= limit_ || !os::readable(readable_)) return false;
-      readable_ += os::page_size;
-    }
+  // Reads the next word. Returns false at the end.
+  bool read(uint64_t& word) {
+    if (left_ == 0 && !copy_rest_of_page()) return false;
+    word = words_[words_of_page - left_];
+    --left_;
     return true;
   }
 
-  [[nodiscard]] bool is_too_large() const { return readable_ >= limit_; }
+  // Called at the end: whether memory follows that was not read. Either the stack is too large, or
+  // the kernel does not copy the next page, although the page can be read.
+  [[nodiscard]] bool goes_on() const { return next_ >= limit_ || is_not_copied_; }
 
  private:
-  uint64_t readable_;
+  static constexpr uint64_t words_of_page = os::page_size / sizeof(uint64_t);
+
+  bool copy_rest_of_page() {
+    if (next_ >= limit_) return false;
+    const uint64_t size = os::page_size - next_ % os::page_size;
+    const uint64_t count = size / sizeof(uint64_t);
+    const os::Piece there = {reinterpret_cast<void*>(next_), size};
+    if (!os::copy_own_memory(words_ + (words_of_page - count), size, &there, 1)) {
+      is_not_copied_ = os::readable(next_);
+      return false;
+    }
+    next_ += size;
+    left_ = count;
+    return true;
+  }
+
+  uint64_t next_;  // what was not copied yet
   uint64_t limit_;
+  uint64_t left_ = 0;  // the words at the end of words_ that were not read yet
+  bool is_not_copied_ = false;
+  uint64_t words_[words_of_page];
 };
 
 void mark_stack(uint64_t from, Migration& migration) {
-  from &= -uint64_t{8};
-  Stack stack(from);
-  if (!stack.can_read(from)) migration.complete = false;
+  Stack stack(from & -uint64_t{8});
   ReturnProbes probes;
-  for (uint64_t at = from; stack.can_read(at); at += 8) {
-    const uint64_t word = *reinterpret_cast<uint64_t*>(at);
+  uint64_t count = 0;
+  for (uint64_t word = 0; stack.read(word); ++count) {
     mark_word(word, migration);
     if (probes.may_hide(word)) migration.complete = false;
   }
-  if (stack.is_too_large()) migration.complete = false;
+  if (count == 0 || stack.goes_on()) migration.complete = false;
 }
 
 // The size of the part of a signal's frame that holds siginfo, ucontext and the words around them.
@@ -245,8 +266,10 @@ class Migrator {
   // The walk is on the interrupted stack already.
   void scan_signal_frame(uint64_t end) {
     scanned_ &= -uint64_t{8};
-    for (Stack stack(scanned_); scanned_ < end && stack.can_read(scanned_); scanned_ += 8)
-      scan(reinterpret_cast<const uint64_t*>(scanned_));
+    Stack stack(scanned_);
+    uint64_t word = 0;
+    for (; scanned_ < end && stack.read(word); scanned_ += 8) scan(&word);
+    if (stack.goes_on()) migration_.complete = false;
   }
 
   [[nodiscard]] bool is_on_signal_stack() const {

@@ -71,9 +71,10 @@ bool own_seen;
 uint64_t not_before;
 constinit EpochCounts counted;
 
+// Several threads may call this at once, because refused calls come outside of epochs.
 void give_up(const char* why) {
-  ++counted.given_up;
-  counted.why = why;
+  __atomic_fetch_add(&counted.given_up, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&counted.why, why, __ATOMIC_RELAXED);
 }
 
 struct Outcome {
@@ -277,6 +278,12 @@ bool all_listed() {
 
 void note_shadow_stack() {
   __atomic_store_n(&returns_are_checked, true, __ATOMIC_RELEASE);
+}
+
+void note_refused_call() {
+  give_up(
+      "the program asked for a new layout while a thread was in fork, dlopen or dlclose, or was "
+      "entering a sandbox");
 }
 
 void end(const char* why) {

@@ -24,6 +24,8 @@ bool all_listed();
 
 // A thread has a shadow stack, so functions must stay from now on.
 void note_shadow_stack();
+// A call of stab_randomize_now() found epochs kept out. Any thread may call this at any time.
+void note_refused_call();
 // Notes for the report the reason, outside of epochs, why no epoch comes any more. The caller has
 // stopped epochs.
 void end(const char* why);

@@ -68,6 +68,16 @@ const abi::Frame* frame_of(const Image& image, uint32_t f) {
   return frame->reason == 0 ? frame : nullptr;
 }
 
+// Functions that make their pads themselves are not among padded_functions.
+bool has_pads(const Image& image) {
+  bool found = image.padded_functions != 0;
+  const auto* ranges = elements<abi::Range>(*image.table, image.table->ranges);
+  for (uint32_t i = 0; image.padded && i < image.table->ranges.count; ++i)
+    found |=
+        ranges[i].size != 0 && ranges[i].kind == static_cast<uint32_t>(abi::RangeKind::pad_bytes);
+  return found;
+}
+
 void keep_pads_small() {
   pads_are_small = true;
 }

@@ -21,8 +21,11 @@ constexpr uint8_t is_active = 2;  // one of its frames was seen; determined at e
 // Returns nullptr if the frames of the function have a fixed size.
 const abi::Frame* frame_of(const Image& image, uint32_t f);
 
-// Makes pads small from now on, in all images, because their code may run on a stack whose size the
-// program chose.
+// Whether the image's frames have pads of any kind.
+bool has_pads(const Image& image);
+
+// Makes pads small from now on, in all images, because their code may run on a stack that is small,
+// or whose size the program chose.
 void keep_pads_small();
 
 // Notes in `uses` which functions are entered through stubs.

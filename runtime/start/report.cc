@@ -5,6 +5,7 @@
 #include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/epoch/libraries.h"
+#include "runtime/image/pads.h"
 #include "runtime/image/unwind.h"
 #include "runtime/malloc/interface/heap.h"
 #include "runtime/start/thread_stacks.h"
@@ -71,8 +72,12 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame has a pad: every function that makes calls was compiled without szc's pass; "
-    "the compiler was not clang, or szc --stab-version does not list this version of clang";
+    "no stack frame has a pad, because every function that makes calls was compiled without szc's "
+    "pass. The compiler was not clang, or szc --stab-version does not list this version of clang";
+
+constexpr const char* no_room_for_pads =
+    "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "
+    "cannot be read";
 
 void report_region(const NamedRegion& region) {
   Line line;
@@ -94,7 +99,12 @@ void report_regions(const NamedRegions& named) {
 
 }  // namespace
 
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+const char* why_no_pads(const Options& options, const Image& image) {
+  if (!options.stack || has_pads(image)) return nullptr;
+  return image.padded ? no_pads : no_room_for_pads;
+}
+
+bool report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
                   const char* why_once, const char* small_stack) {
   const bool code = options.code && problem == nullptr;
   const bool moving = (options.code || options.stack) && problem == nullptr;
@@ -115,10 +125,11 @@ void report_start(const Options& options, uint64_t seed, const Image* image, con
   line.field("randomized", (asked ? moving : heap::is_heap_on()) ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
   if (image != nullptr) add_image(line, *image);
-  if (options.stack && problem == nullptr && image != nullptr && image->padded_functions == 0)
-    line.field("why_no_pads", no_pads);
+  const bool made = problem == nullptr && image != nullptr;
+  if (const char* why = made ? why_no_pads(options, *image) : nullptr; why != nullptr)
+    line.field("why_no_pads", why);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
-  write_line(line.close());
+  return write_line(line.close());
 }
 
 void report_image(const Image& image, const char* problem) {

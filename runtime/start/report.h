@@ -16,8 +16,13 @@
 
 namespace stab::rt {
 
+// Returns the reason why no frame of the image has a pad although the options ask for pads, or
+// nullptr.
+const char* why_no_pads(const Options& options, const Image& image);
+
 // `why_once`: the reason why functions can't move repeatedly, although the options ask for it.
-void report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
+// Returns false if the line could not be written.
+bool report_start(const Options& options, uint64_t seed, const Image* image, const char* problem,
                   const char* why_once, const char* small_stack);
 void report_image(const Image& image, const char* problem);
 void report_signal(int number, uint64_t pc, const Location& location);

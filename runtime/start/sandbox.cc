@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "runtime/base/os.h"
+#include "runtime/base/output_files.h"
 #include "runtime/epoch/epoch.h"
 #include "runtime/start/report.h"
 
@@ -31,26 +32,37 @@ SetKey set_key_of_libc;
 bool entered;
 bool going_in;  // or the program is in it
 
+// The effect of a request for a sandbox on the runtime.
+enum class Going {
+  changes_nothing,
+  ends_report,  // in a child of fork without epochs of its own
+  pauses_epochs
+};
+
 // Pauses epochs and writes the report's last line before the program is in the sandbox. If the
-// kernel refuses the sandbox, they go on, unless another thread has entered one meanwhile. Returns
-// false if there is nothing to pause.
-bool go_to_sandbox(bool by_filter, uint64_t filter) {
+// kernel refuses the sandbox, they go on, unless another thread has entered one meanwhile.
+Going go_to_sandbox(bool by_filter, uint64_t filter) {
   __atomic_store_n(&going_in, true, __ATOMIC_SEQ_CST);
-  if (entered || !stab::rt::is_own_process()) return false;
+  if (entered) return Going::changes_nothing;
+  // A child of vfork or clone may share its parent's memory, so it leaves the report alone.
+  if (!stab::rt::is_own_process())
+    return stab::rt::report_wanted_by_child() ? Going::ends_report : Going::changes_nothing;
   stab::rt::pause_epochs(stab::rt::BeforeSandbox::outside());
   // The kernel refuses a filter that can't be read: in this way a program asks whether filters are
   // supported.
   const bool asks = by_filter && !stab::os::readable(filter);
   if (!asks) stab::rt::report_sandbox(stab::rt::epoch_counts());
-  return true;
+  return Going::pauses_epochs;
 }
 
-void arrive(bool refused) {
+void arrive(Going going, bool refused) {
+  if (going == Going::changes_nothing) return;
+  const bool paused = going == Going::pauses_epochs;
   if (!refused) {
     entered = true;
-    stab::rt::stop_epochs(stab::rt::BeforeSandbox::outside());
+    if (paused) stab::rt::stop_epochs(stab::rt::BeforeSandbox::outside());
     stab::rt::end_report();
-  } else if (stab::rt::resume_epochs(stab::rt::BeforeSandbox::outside())) {
+  } else if (paused && stab::rt::resume_epochs(stab::rt::BeforeSandbox::outside())) {
     stab::rt::resume_report();
     __atomic_store_n(&going_in, false, __ATOMIC_SEQ_CST);
   }
@@ -60,18 +72,18 @@ void arrive(bool refused) {
 // that handler_test.sh can tell it from the rest of prctl.
 __attribute__((noinline)) int set_seccomp(unsigned long mode, unsigned long filter, unsigned long c,
                                           unsigned long d) {
-  const bool going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
+  const Going going = go_to_sandbox(mode == SECCOMP_MODE_FILTER, filter);
   const int result = prctl_of_libc(PR_SET_SECCOMP, mode, filter, c, d);
-  if (going) arrive(result == -1);
+  arrive(going, result == -1);
   return result;
 }
 
 // From then on, system calls outside of a range go to a handler of the program, including ours.
 __attribute__((noinline)) int set_dispatch(unsigned long mode, unsigned long b, unsigned long c,
                                            unsigned long d) {
-  const bool going = go_to_sandbox(false, 0);
+  const Going going = go_to_sandbox(false, 0);
   const int result = prctl_of_libc(set_user_dispatch, mode, b, c, d);
-  if (going) arrive(result == -1);
+  arrive(going, result == -1);
   return result;
 }
 
@@ -97,15 +109,16 @@ __attribute__((visibility("hidden"))) long stab_seccomp(long number, long operat
                                                         long filter, long d, long e) {
   if (stab_syscall_of_libc == nullptr) stab_find_syscall_before_start();
   const bool asks = operation == SECCOMP_GET_ACTION_AVAIL || operation == SECCOMP_GET_NOTIF_SIZES;
-  const bool going =
-      !asks && go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
+  const Going going =
+      asks ? Going::changes_nothing
+           : go_to_sandbox(operation == SECCOMP_SET_MODE_FILTER, static_cast<uint64_t>(filter));
   const long result =
       reinterpret_cast<Syscall>(stab_syscall_of_libc)(number, operation, flags, filter, d, e);
   // With TSYNC, which is for all threads at once, the number of a thread that can't enter is a
   // refusal.
   const bool refused = result == -1 || (result > 0 && (flags & SECCOMP_FILTER_FLAG_TSYNC) != 0 &&
                                         (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
-  if (going) arrive(refused);
+  arrive(going, refused);
   return result;
 }
 

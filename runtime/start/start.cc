@@ -29,6 +29,7 @@
 
 extern "C" __attribute__((visibility("hidden"))) const Elf64_Ehdr __ehdr_start;
 extern "C" __attribute__((weak)) int __cxa_at_quick_exit(void (*)(void*), void*);
+extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 
 // Pages of our own: see section.h.
 __asm__(".section stab_text,\"ax\",@progbits\n.p2align 12\n.previous\n");
@@ -109,6 +110,7 @@ constinit Options options;
 uint64_t seed;
 uint64_t images_seen;
 const char* small_stack;
+bool pads_fit = true;  // main's stack has room for pads
 uint64_t main_began;
 bool active;
 bool can_replace;  // the runtime can put code in place, or functions move only once
@@ -162,6 +164,13 @@ void check_heap() {
   }
 }
 
+void check_pads(const Image& image) {
+  const char* why = why_no_pads(options, image);
+  if (why == nullptr || !options.strict) return;
+  complain("not randomized, and strict=1: ", why);
+  os::exit_process(refusal_status);
+}
+
 void refuse_or_complain(const char* why_once) {
   if (!options.strict && options.verbose == 0) return;
   complain("functions move at start only: ", why_once);
@@ -183,7 +192,7 @@ const char* take_in(Image* image, const abi::Note* note, const Elf64_Ehdr* elf) 
   if (problem == nullptr) {
     look_for_small_stacks(*image);
     problem = randomize(*image, random_for_next_image(),
-                        {options.code, options.stack, options.again() && can_replace});
+                        {options.code, options.stack && pads_fit, options.again() && can_replace});
   }
   if (problem != nullptr) return problem;
   publish_image(image);
@@ -211,17 +220,42 @@ void watch_quick_exit() {
   if (&__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(report_quick_exit, nullptr);
 }
 
+// A child of fork must know that it is one before a sandbox forbids it to ask the kernel, also
+// where functions move at start only.
+void watch_forks() {
+  if (&__register_atfork != nullptr) __register_atfork(nullptr, nullptr, note_fork, nullptr);
+}
+
+// A program may need all of a stack that can't grow beyond what the program got. Then pads are
+// small, and on a stack of less than 1 MB there are none.
 void prepare_stacks(const BeforeStart& proof) {
-  move_first_frames(proof, Random(seed ^ 0x2545f4914f6cdd1du));
+  constexpr uint64_t least_for_pads = uint64_t{1} << 20;
   small_stack = raise_default_stack(proof);
   // The kernel keeps 128 MB free below the stack in any case.
-  if (!os::allow_stack(stack_wanted)) small_stack = "the stack limit cannot be raised";
+  const uint64_t main_stack = os::allow_stack(stack_wanted);
+  move_first_frames(proof, Random(seed ^ 0x2545f4914f6cdd1du), main_stack);
+  if (main_stack == stack_wanted) return;
+  small_stack = "the stack limit cannot be raised";
+  pads_small_for.set("the limit on the stack's size");
+  keep_pads_small();
+  pads_fit = main_stack >= least_for_pads;
+}
+
+// Writes the first line of the report, if the options ask for a report.
+void begin_report(const Image* image, const char* problem, const char* why_once) {
+  if (options.report.size == 0) return;
+  if (report_wanted() && report_start(options, seed, image, problem, why_once, small_stack)) return;
+  if (options.strict || options.verbose != 0) complain_about_report(options);
+  if (options.strict) os::exit_process(refusal_status);
 }
 
 void start(char** environment) {
   read_options(environment);
   open_report(options);
-  if (report_wanted()) watch_quick_exit();
+  if (report_wanted()) {
+    watch_quick_exit();
+    watch_forks();
+  }
   open_places(options);
   check_heap();
   prepare_sandbox(AtStartAndEnd::outside());
@@ -231,7 +265,7 @@ void start(char** environment) {
   if (options.stack) prepare_stacks(BeforeStart());
   BeforeStart::end();
   if (!options.code && !options.stack) {
-    if (report_wanted()) report_start(options, seed, nullptr, "code=0", nullptr, nullptr);
+    begin_report(nullptr, "code=0", nullptr);
     return;
   }
   active = true;
@@ -249,9 +283,9 @@ void start(char** environment) {
   else if (problem == nullptr && options.again())
     announce_threads();
   tell(*image, problem);
-  if (!report_wanted()) return;
-  report_start(options, seed, image, problem, why_once, small_stack);
-  watch_crashes();
+  if (problem == nullptr) check_pads(*image);
+  begin_report(image, problem, why_once);
+  if (report_wanted()) watch_crashes();
 }
 
 void preinit(int /*count*/, char** /*arguments*/, char** environment) {

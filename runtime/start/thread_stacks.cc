@@ -247,16 +247,17 @@ T next_function(const char* name) {
   return reinterpret_cast<T>(dlsym(RTLD_NEXT, name));
 }
 
-uint64_t span_for(const pthread_attr_t* attributes) {
-  const uint64_t share = stack_size(attributes) / stack_share;
-  return share < thread_span ? share : thread_span;
+// Draws a shift below `most` for a stack of this size.
+uint64_t shift_on(Random& random, uint64_t size, uint64_t most) {
+  const uint64_t share = size / stack_share;
+  const uint64_t steps = (share < most ? share : most) / step;
+  return random.below(steps == 0 ? 1 : steps) * step;
 }
 
 uint32_t draw_shift(const pthread_attr_t* attributes) {
   const uint64_t index = __atomic_fetch_add(&threads_made, 1, __ATOMIC_RELAXED);
   Random random(thread_seed + index * 0x9e3779b97f4a7c15u);
-  const uint64_t steps = span_for(attributes) / step;
-  return static_cast<uint32_t>(random.below(steps == 0 ? 1 : steps) * step);
+  return static_cast<uint32_t>(shift_on(random, stack_size(attributes), thread_span));
 }
 
 int create(Create next, pthread_t* thread, const pthread_attr_t* own, Arrival& arrival) {
@@ -292,9 +293,9 @@ int create_plain(PlainCreate next, thrd_t* thread, Arrival& arrival) {
 
 }  // namespace
 
-void move_first_frames(const BeforeStart& /*proof*/, const Random& random) {
+void move_first_frames(const BeforeStart& /*proof*/, const Random& random, uint64_t main_stack) {
   Random own = random;
-  main_shift = own.below(main_span / step) * step;
+  main_shift = shift_on(own, main_stack, main_span);
   thread_seed = own.next();
   moved = true;
 }

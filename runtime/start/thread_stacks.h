@@ -39,7 +39,8 @@ uint64_t stack_size(const pthread_attr_t* attributes);
 
 // The first frames of main and of threads, on which all others stand, begin a random number of
 // bytes lower. So the size of the environment leaves no trace in the addresses of frames.
-void move_first_frames(const BeforeStart& proof, const Random& random);
+// `main_stack` is the size to which main's stack can grow.
+void move_first_frames(const BeforeStart& proof, const Random& random, uint64_t main_stack);
 
 // From now on threads tell epochs that they begin.
 void announce_threads();

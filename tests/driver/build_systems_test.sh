@@ -180,6 +180,15 @@ ccache_test() {
   checked ./prog
   expect 'szc++ over ccache' "$szcxx" throws.cc -o throws
   unset STAB_CLANG
+  # If ccache asks szc, an object by another compiler, or with other pads, is no hit.
+  export CCACHE_COMPILERCHECK='%compiler% --stab-version'
+  for compiler in clang-19 clang-22 clang-19; do
+    STAB_CC=$compiler expect "ccache szc with $compiler" ccache "$szc" -O2 -c main.c -o asked.o
+    has "ccache szc with $compiler" <(readelf -p .comment asked.o) "clang version ${compiler#clang-}"
+  done
+  STAB_STACK=off expect 'ccache szc without pads' ccache "$szc" -O2 -c main.c -o asked.o
+  lacks 'ccache szc without pads' <(readelf -SW asked.o) _frames
+  unset CCACHE_COMPILERCHECK
   export CC=$szc CXX=$szcxx
 }
 

@@ -13,6 +13,17 @@ int main(void) { printf("%s %d\n", TEXT, b()); return 3; }
 C
 echo 'int b(void) { return 7; }' >b.c
 echo 'int b(void) { int unused; return 7; }' >warns.c
+echo 'void use(char *); int f(void) { char a[100]; use(a); return a[3]; }' >frame.c
+cat >frames.c <<'C'
+#include <setjmp.h>
+void use(char *);
+int f(int);
+jmp_buf place;
+int wide(void) { char a[100] __attribute__((aligned(64))); use(a); return a[3]; }
+int list(int n, ...) { return f(n) + 1; }
+int back(int n) { return setjmp(place) ? f(n) : f(n + 1); }
+int main(int n, char **words) { for (int i = 0; i < n; ++i) use(words[i]); while (f(n)) use(words[n]); return n; }
+C
 echo 'int b(void) { return ' >broken.c
 echo 'template <class T> T twice(T x) { return x + x; } int main() { return twice(2); }' >t.cc
 printf '\t.globl b\n\t.type b,@function\nb:\tmovl $7, %%eax\n\tret\n\t.size b, .-b\n\t.section .note.GNU-stack,"",@progbits\n' >s.s
@@ -76,6 +87,15 @@ same 'a flag that does not exist' -fno-such-flag b.c
 same 'an undefined symbol' -fuse-ld=lld a.c
 same 'warnings of the user' -Wall -c warns.c
 same 'warnings as errors' -Wall -Werror -c warns.c
+# Frames that are larger only because of szc are below the limit.
+for flags in -O0 -O2 '-O2 -fstack-protector-strong'; do
+  for mode in frame byte; do
+    # shellcheck disable=SC2086
+    STAB_STACK=$mode same "a limit of frames, $flags, $mode" $flags -Wframe-larger-than=180 -Werror -c frame.c frames.c
+  done
+done
+refute 'a frame above the limit' "$szc" -O2 -Wframe-larger-than=64 -Werror -c frame.c
+has 'a frame above the limit' .err 'exceeds limit'
 same 'an unused flag is still said to be unused' -c b.c -Lfolder
 same 'an unused flag of the linker, as an error' -Werror -c b.c -Wl,-z,now
 same 'an unused library at -c' -c b.c -lm
@@ -123,6 +143,12 @@ echo '--stab-quiet -fuse-ld=bfd @inner.rsp -DTEXT="\"own flag\""' >own.rsp
 output=$("$szc" @own.rsp -o response 2>&1 && ./response)
 equal 'own flag in a response file' "$output" 'own flag 7'
 same 'a response file that is not there' @nowhere.rsp
+# A pipe, which can be read only once.
+for try in 1 2 3 4 5; do
+  equal "a response file that is a pipe, $try" "$("$szc" @<(echo -dumpversion))" "$(clang-19 -dumpversion)"
+done
+output=$("$szc" a.c b.c @<(echo -o response '-DTEXT=\"piped\"') && ./response)
+equal 'flags in a pipe' "$output" 'piped 7'
 # Longer than a kernel takes in a command line, with flags of ours in it: compiled, and linked by lld.
 {
   echo '--stab-quiet -DTEXT="\"a long file\"" -O1'
@@ -214,7 +240,7 @@ has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22. Fu
 moves 'an older clang' linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'
-has 'an older clang: the report' report '"why_no_pads": "no stack frame has a pad: '
+has 'an older clang: the report' report '"why_no_pads": "no stack frame has a pad, because '
 for silent in '--stab-quiet -o linked' '--stab-off -o linked' '-o conftest' '--stab-stack=off -o linked'; do
   # shellcheck disable=SC2086
   expect "an older clang, $silent" "$szc" a.c b.c $silent

@@ -109,6 +109,13 @@ has 'a linker in a response file' .err 'the linker is ld.bfd'
 expect 'a linker by path' "$szcxx" --ld-path="$(command -v ld.bfd)" part.cc -o program
 has 'a linker by path' .err 'the linker is ld.bfd'
 refute 'a linker by path that is not there' "$szcxx" --ld-path=/nowhere/ld part.cc
+refute "clang's name for its default linker" "$szcxx" -fuse-ld=ld part.cc
+has "clang's name for its default linker: gcc refuses it" .err '-fuse-ld=ld'
+for name in c89-gcc c99-gcc; do
+  command -v $name >/dev/null || continue
+  STAB_CC=$name expect "$name" "$szc" --stab-strict --stab-quiet -shared -fPIC b.c -o libb.so
+  moves "$name" libb.so
+done
 for name in "$(gcc -dumpmachine)-gcc" gcc-12 cc; do
   command -v "$name" >/dev/null || continue
   STAB_CC=$name expect "szc++ with $name" "$szcxx" --stab-quiet part.cc -o program
@@ -195,6 +202,15 @@ STAB_CC=$work/wrapped/bin/clang "$szc" --stab-print -c part.cc >out
 has 'a wrapper of another version' out "/stab-pass-22.so"
 refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
 has 'headers of another version: why' .err 'has another version: install the development files'
+# A wrapper gets the lld of the clang that it starts, because another lld may not read this clang's bitcode.
+mkdir wrappers
+for version in 16 22; do
+  printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v clang-$version)" >wrappers/clang-$version && chmod +x wrappers/clang-$version
+  for flto in -flto -flto=thin; do
+    expect "a wrapper of clang $version, $flto" "$szc" --stab-cc="$work/wrappers/clang-$version" -O1 $flto -shared -fPIC b.c -o libb.so
+    moves "a wrapper of clang $version, $flto" libb.so
+  done
+done
 # Compilers from between two releases, or from other vendors, have no pass of ours.
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other

@@ -79,6 +79,48 @@ for pair in 'f0 f14' 'f15 f29' 'f30 f59'; do
   [ "$count" -ge 2 ] || fail "padding: the distance of $pair never changes"
 done
 
+# GNU ld and gold pad, too.
+for linker in bfd gold; do
+  have ld.$linker || continue
+  link by_$linker -fuse-ld=$linker --stab-link-padding=3 --stab-off
+  ./by_$linker >out
+  cmp -s out expected || fail "padding with $linker: another output"
+  link unpadded -fuse-ld=$linker --stab-off
+  ! cmp -s by_$linker unpadded || fail "padding with $linker: nothing is padded"
+done
+
+# Where a profile says which functions call each other often, lld orders them, unless the order is random.
+{
+  for n in $(seq 0 11); do
+    printf '.section .text.f%d,"ax",@progbits\n.globl f%d\n.type f%d,@function\nf%d: ret\n.size f%d, .-f%d\n' $n $n $n $n $n $n
+  done
+  for n in $(seq 0 10); do echo ".cg_profile f$n, f$((n + 1)), 100"; done
+  echo '.section .note.GNU-stack,"",@progbits'
+} >profile.s
+for compiler in clang-16 clang-19 clang-22; do
+  have $compiler || continue
+  for off in --stab-off --stab-quiet; do
+    declare -A orders=()
+    for seed in 1 2 3 4; do
+      expect "a profile, $compiler $off" "$szc" --stab-cc=$compiler -shared -nostdlib profile.s $off --stab-link-order=$seed -o profile.so
+      orders[$(order profile.so | tr '\n' ' ')]=1
+    done
+    equal "a profile, $compiler $off: orders" "${#orders[@]}" 4
+  done
+done
+# Flags that order functions do not go together with a random order.
+printf 'f0\nf3\n' >wanted
+for flag in --symbol-ordering-file=wanted --call-graph-profile-sort=hfsort; do
+  expect "$flag" "$szc" -shared -nostdlib profile.s --stab-off --stab-link-order=1 -Wl,$flag -o profile.so
+  equal "$flag: lines" "$(grep -c . .err)" 1
+  has "$flag: why" .err '--stab-link-order'
+  has "$flag: which" .err "${flag%=*}"
+  refute "$flag, strict" "$szc" -shared -nostdlib profile.s --stab-off --stab-strict --stab-link-order=1 -Wl,$flag -o profile2.so
+  [ ! -e profile2.so ] || fail "$flag: --stab-strict leaves a file"
+  expect "$flag alone" "$szc" -shared -nostdlib profile.s --stab-off -Wl,$flag -o profile.so
+  [ ! -s .err ] || { fail "$flag alone: speaks"; cat .err >&2; }
+done
+
 # What must survive padding.
 expect 'padding with control-flow protection' "$szc" -shared -nostdlib -fPIC -fcf-protection f0.c --stab-off --stab-link-padding=3 -o cf.so
 readelf -nW cf.so >notes

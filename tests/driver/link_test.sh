@@ -56,6 +56,7 @@ works 'LTO' "$szc" -flto -O2 main.c
 works 'ThinLTO' "$szc" -flto=thin -O2 main.c
 works 'linker flags' "$szc" main.c -Wl,-z,now -Wl,-z,relro -Xlinker --gc-sections -Wl,-O2
 works 'explicit lld' "$szc" -fuse-ld=lld main.c
+works 'no choice of a linker' "$szc" -fuse-ld= main.c
 works 'static C++ runtime' "$szcxx" -static-libstdc++ -static-libgcc throws.cc
 works 'version script' "$szc" main.c -Wl,--version-script=none.map
 works 'exceptions under a version script' "$szcxx" throws.cc -Wl,--version-script=none.map
@@ -66,6 +67,9 @@ works 'undefined behaviour checks' "$szc" -fsanitize=undefined main.c
 works 'control-flow protection' "$szc" -fcf-protection main.c
 works 'stripped' "$szc" -s main.c
 equal 'stripped: symbols' "$(nm prog 2>/dev/null)" ''
+works 'stripped, with temporary files' "$szc" -Wl,--save-temps,-s main.c
+equal 'stripped, with temporary files: symbols' "$(nm prog 2>/dev/null)" ''
+works 'embedded bitcode' "$szc" -fembed-bitcode -O1 main.c
 works 'without debug information' "$szc" -g -Wl,-S main.c
 lacks 'without debug information' <(readelf -SW prog) .debug_info
 works 'without local symbols' "$szc" -Wl,-x main.c
@@ -101,6 +105,7 @@ runs 'no startup files' 9
 left 'GNU ld' 'ld.bfd' "$szc" -fuse-ld=bfd main.c
 runs 'GNU ld'
 left 'gold' 'ld.gold' "$szc" -fuse-ld=gold main.c
+left "clang's default linker" 'the linker is ld, not lld' "$szc" -fuse-ld=ld main.c
 have mold && left 'mold' 'ld.mold' "$szc" -fuse-ld=mold main.c && runs 'mold'
 left 'another linker by path' 'ld.bfd' "$szc" --ld-path="$(command -v ld.bfd)" main.c
 left 'AddressSanitizer' '-fsanitize=address' "$szc" -fsanitize=address main.c
@@ -157,6 +162,36 @@ cp "$build_directory"/lib/stab-*.o inst/usr/lib/stabd/
 expect 'installed' inst/usr/bin/szc main.c -o prog
 [ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
 moves 'installed' prog
+
+# GNU as takes what the pass writes, in either syntax, and the tools that remove debugging information keep it.
+works "GNU's assembler" "$szc" -O2 -fno-integrated-as main.c
+works "GNU's assembler, Intel's syntax" "$szc" -O2 -fno-integrated-as -masm=intel main.c
+expect 'an object with records' "$szc" -O2 -g -c main.c -o whole.o
+for how in 'strip -g' 'strip --strip-unneeded' 'objcopy -g' 'ld.bfd -r -S -o stripped.o whole.o'; do
+  cp whole.o stripped.o
+  # shellcheck disable=SC2086
+  case $how in ld*) $how ;; *) $how stripped.o ;; esac || fail "$how fails"
+  works "$how" "$szc" stripped.o
+  "$szc" --stab-explain prog >explained
+  has "$how: pads" explained ' main: pads of up to '
+done
+
+# Objects that the post-link step can't judge: those of an szc whose records had other names, and CREL relocations.
+for section in frames calls; do
+  objcopy --rename-section ".szc_$section=.stab_$section" whole.o older.o || fail 'objcopy --rename-section'
+  expect "an earlier szc's $section" "$szc" older.o -o prog
+  has "an earlier szc's $section: says so" .err 'prog is not randomized'
+  has "an earlier szc's $section: why" .err 'an earlier version of szc compiled some of its object files'
+  stays "an earlier szc's $section" prog
+  runs "an earlier szc's $section"
+  refute "an earlier szc's $section, strict" "$szc" older.o -o prog2 --stab-strict
+done
+expect 'CREL' "$szc" -Wa,--allow-experimental-crel,--crel main.c -o prog
+has 'CREL: says so' .err 'prog is not randomized'
+has 'CREL: why' .err 'such as CREL'
+stays 'CREL' prog
+runs 'CREL'
+refute 'CREL, strict' "$szc" -Wa,--allow-experimental-crel,--crel main.c -o prog2 --stab-strict
 
 # Code of the large model stays, and one line says so; that of medium moves.
 for how in '' '-fno-pic -no-pie'; do
@@ -267,5 +302,9 @@ expect 'explain' "$szc" --stab-explain printed
 has 'explain' .out 'main'
 expect 'explain as JSON' "$szc" --stab-explain printed --json
 has 'explain as JSON' .out '"text_bytes"'
+STAB_STACK=tabel refute 'a mode of stacks that does not exist' "$szc" -c main.c
+has 'a mode of stacks that does not exist' .err 'STAB_STACK=tabel: STAB_STACK must be frame, byte, table or off'
+STAB_OFF=1 STAB_STACK=byte expect 'version: the settings' "$szc" --stab-cc=clang-22 --stab-version
+for line in 'off: yes' 'stack: byte' "compiler: $(command -v clang-22) "; do has 'version: the settings' .out "$line"; done
 refute 'explain of something else' "$szc" --stab-explain main.c
 finish

@@ -164,6 +164,33 @@ while IFS='|' read -r file compiler flags; do
   done
   [ "$($szc --stab-explain gcc_bytes/ours/program | grep -c 'bytes or address range as data')" -le 9 ] || fail "used_bytes_gcc.c $flags: too many functions stay"
 done < <(variants_of used_bytes_gcc.c)
+# In a shared library, the addresses come from the linker's table, and one function is used by an alias. The objects have
+# lost their debugging information, as `strip -g` leaves them.
+cat >copied.c <<'END'
+#include <string.h>
+#include <sys/mman.h>
+int seven(int x) { return x * 3 + 7; }
+int nine(int x) { return x * 5 + 9; }
+int same(int x) __attribute__((alias("nine")));
+int run(void) {
+  char *memory = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(memory, (void *)seven, 32);
+  memcpy(memory + 64, (void *)same, 32);
+  return ((int (*)(int))memory)(5) + 100 * ((int (*)(int))(memory + 64))(5);
+}
+END
+printf '#include <stdio.h>\nint run(void);\nint main(void) { printf("%%d\\n", run()); return 0; }\n' >runs_copied.c
+for flags in "--stab-cc=gcc -O0" "--stab-cc=gcc -O2" "--stab-cc=gcc -O2 -fno-plt" -O0 -O2; do
+  # shellcheck disable=SC2086
+  $szc --stab-quiet $flags -fPIC -c copied.c && strip -g copied.o && $szc --stab-quiet $flags -shared copied.o -o libcopied.so &&
+    $szc --stab-quiet -O1 runs_copied.c ./libcopied.so -Wl,-rpath,. -o runs_copied || { fail "copied.c $flags is not built"; continue; }
+  for name in seven nine; do
+    $szc --stab-explain libcopied.so | grep -q " $name: the program uses the function's bytes" || fail "copied.c $flags: $name moves"
+  done
+  for options in code=0 rerandomize=once:seed={1..4}; do
+    [ "$(STABILIZER_OPTIONS=$options ./runs_copied)" = 3422 ] || fail "copied.c $flags, $options: wrong output"
+  done
+done
 # Lists of places that the program doesn't ask for keep no function in place; patched_entries.c asks.
 {
   for i in {1..12}; do echo "__attribute__((noinline)) int f$i(int x) { return x * $i ^ x / $i; }"; done
@@ -225,6 +252,29 @@ output=$(STABILIZER_OPTIONS=cod=1:seed=x ./good 2>errors)
 [ $? = 42 ] && grep -q "unknown option cod, bad value of seed" errors || fail "unknown option: $(cat errors)"
 STABILIZER_OPTIONS=cod=1:strict=1 ./good >output 2>errors
 [ $? = 125 ] && [ ! -s output ] && [ "$(wc -l <errors)" = 1 ] || fail "unknown option under strict=1"
+# refused PROGRAM OPTIONS WHY: the program runs as always; under strict=1 it refuses in one line, because it cannot obey.
+refused() {
+  local output status
+  output=$(STABILIZER_OPTIONS=$2 "$1" 2>errors)
+  status=$?
+  [ "$output" = works ] && [ $status = 42 ] || fail "$2: output '$output', status $status, $(cat errors)"
+  output=$(STABILIZER_OPTIONS=$2:strict=1 "$1" 2>errors)
+  status=$?
+  [ $status = 125 ] && [ -z "$output" ] || fail "$2: strict: output '$output', status $status"
+  [ "$(wc -l <errors)" = 1 ] && grep -q "^stabilizer: .*$3" errors || fail "$2: strict: says '$(cat errors)'"
+}
+for quoted in "'$work/quoted" "'$work/quoted'seed=1" "\"$work/quoted:seed=1"; do
+  refused ./good "report=$quoted" "wrong quotes around the value of report"
+done
+compgen -G 'quoted*' && fail "a report whose name has wrong quotes is written"
+refused ./good heap_bag=7 "bad value of heap_bag"
+refused ./good heap_bag=4097 "bad value of heap_bag"
+refused ./good report=/no/such/folder/r "the report cannot be written (option report): /no/such/folder/r"
+refused ./good code=0:report=/no/such/folder/r "the report cannot be written"
+refused ./good report=9 "the report cannot be written" 9>&-
+$clang -O1 -c good.c -o without_pass.o && $szc without_pass.o -o unpadded || exit 1
+refused ./unpadded stack=1 "strict=1: no stack frame has a pad"
+refused ./unpadded code=0:stack=1 "strict=1: no stack frame has a pad"
 STABILIZER_OPTIONS=help=1 ./good | grep -q "seed (number" || fail "help=1"
 [ "$(STABILIZER_OPTIONS=help=0 ./good)" = works ] || fail "help=0"
 

@@ -90,6 +90,117 @@ for options in code=0 code=1:period=1ms code=1:heap=1:allocator=bitmap; do
 done
 [ "$(STABILIZER_OPTIONS=code=0 ./quick program | xargs)" = "second first" ] || fail "without a report"
 
+# A signal handler calls exit() while its thread is in fork() or in our part of dlopen(), or it leaves fork() by siglongjmp(). Where
+# an alarm comes at another moment, nothing is tested.
+cat >interrupted.c <<'C'
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "stabilizer.h"
+enum { SIZE = 64 << 20 };
+static sigjmp_buf back;
+static volatile int forking;
+volatile int loading;
+static int delay;
+void expect_alarm(void) {
+  const struct itimerval once = {{0, 0}, {0, delay}};
+  setitimer(ITIMER_REAL, &once, NULL);
+}
+static void leave(int number) { (void)number; exit(0); }
+static void leave_if_loading(int number) { (void)number; if (loading == 1) exit(0); }
+static void jump(int number) { (void)number; if (forking) siglongjmp(back, 1); }
+static void fork_once(void) {
+  expect_alarm();
+  forking = 1;
+  if (fork() == 0) _exit(0);
+  forking = 0;
+}
+int main(int count, char **arguments) {
+  if (count < 3) return 2;
+  delay = atoi(arguments[2]);
+  if (strcmp(arguments[1], "load") == 0) {
+    signal(SIGALRM, leave_if_loading);
+    return dlopen("./second.so", RTLD_NOW) == NULL;
+  }
+  /* So many small pages make each fork take long. */
+  char *pages = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 3;
+  madvise(pages, SIZE, MADV_NOHUGEPAGE);
+  memset(pages, 1, SIZE);
+  const int jumps = strcmp(arguments[1], "jump") == 0;
+  signal(SIGALRM, jumps ? jump : leave);
+  for (int i = 0; i < 10; ++i) {
+    if (!jumps || sigsetjmp(back, 1) == 0) fork_once();
+    forking = 0;
+    while (wait(NULL) > 0) {}
+  }
+  signal(SIGALRM, SIG_IGN);
+  for (int i = 0; i < 30; ++i) stab_randomize_now();
+  return 0;
+}
+C
+cat >first.c <<'C'
+extern volatile int loading;
+void expect_alarm(void);
+__attribute__((constructor)) static void first(void) { loading = 1; expect_alarm(); }
+C
+cat >second.c <<'C'
+extern volatile int loading;
+__attribute__((constructor)) static void second(void) { loading = 2; }
+C
+$szc -O1 -w -rdynamic -I"$build_directory/include" interrupted.c -o interrupted -ldl || exit 1
+$clang -O1 -fPIC -shared first.c -o first.so || exit 1
+$szc -O1 -w -fPIC -shared second.c "$programs/fork_in_handler_module.c" -o second.so -Wl,--no-as-needed ./first.so "-Wl,-rpath,$PWD" || exit 1
+for how in fork load jump; do
+  for delay in 20 50 100 150 200 300; do
+    one_line period=1000s 0 ./interrupted $how $delay
+    [ $failures = 0 ] || break
+    [ $how = jump ] || continue
+    epochs=$(sed -n 's/.*"event": "exit".*"epochs": \([0-9]*\).*/\1/p' report)
+    [ "$epochs" -ge 31 ] || fail "after jumps out of fork there are $epochs layouts: $(cat report)"
+  done
+done
+
+# Nobody reads the pipe that the report or a complaint goes to: the program ends as it does without them, and sees no SIGPIPE.
+cat >unread.c <<'C'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+  sigset_t signals;
+  if (count < 2 || sigprocmask(SIG_BLOCK, NULL, &signals) != 0 || sigismember(&signals, SIGPIPE)) return 8;
+  if (sigpending(&signals) != 0 || sigismember(&signals, SIGPIPE)) return 9;
+  if (strcmp(arguments[1], "abort") == 0) abort();
+  if (strcmp(arguments[1], "_exit") == 0) _exit(0);
+  return 0;
+}
+C
+$szc -O1 unread.c -o unread || exit 1
+mkfifo pipe
+exec 8<>pipe 9>pipe 8<&-
+# unread STATUS COMMAND...: ends so, whatever is done with SIGPIPE here.
+unread() {
+  local expected=$1
+  (exec env --default-signal=PIPE timeout 60 env "${@:2}") 2>/dev/null
+  local status=$?
+  [ $status = "$expected" ] || fail "nobody reads, ${*:2}: status $status, not $expected"
+}
+for options in code=0 rerandomize=once period=1ms; do
+  unread 0 STABILIZER_OPTIONS=$options:report=9 ./unread return
+  unread 0 STABILIZER_OPTIONS=$options:report=9 ./unread _exit
+  unread 0 STABILIZER_OPTIONS=$options:verbose=1 sh -c './unread return 2>&9'
+done
+unread 134 STABILIZER_OPTIONS=rerandomize=once:report=9 ./unread abort
+unread 0 LD_PRELOAD="$build_directory/lib/libstabheap.so" STABILIZER_OPTIONS=report=9 true
+exec 9>&-
+
 # A program that forbids itself all system calls but a few, by an instruction of its own.
 cat >narrow.c <<'C'
 #include <linux/filter.h>

@@ -17,7 +17,7 @@ $1:
 $(cat)
 .cfi_endproc
 .size $1,.-$1
-.section .stab_frames,"",@progbits
+.section .szc_frames,"",@progbits
 .quad $1
 .byte $2, 4
 lea 0(%rsp), %rax

@@ -36,6 +36,16 @@ for seed in 1 2 3; do
   [ "$(field given_up)" -eq 0 ] || fail "leftovers: epochs were given up"
 done
 
+# A stack that can't be walked, below memory that another thread changes while epochs read it.
+"$szc" -O2 -w -pthread -o program "$source_directory/tests/programs/epoch_lost_walks.c" || exit 1
+for seed in 1 2 3; do
+  rm -f report
+  output=$(HAZARD_MS=1000 STABILIZER_OPTIONS=strict=1:seed=$seed:budget=off:period=1ms:report=report ./program) || fail "lost walks end with $?"
+  echo "lost walks, seed $seed: $(field epochs) layouts"
+  [ "$output" = "read no more than there was" ] || fail "lost walks: wrote $output"
+  [ "$(field epochs)" -ge 3 ] || fail "lost walks: only $(field epochs) layouts"
+done
+
 # A thousand threads that sleep: no epoch is given up, old layouts are forgotten, and a budget makes the period longer.
 "$szc" -O2 -w -pthread -o program "$source_directory/bench/sleepers.c" || exit 1
 for budget in off 1%; do

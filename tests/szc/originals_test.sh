@@ -41,7 +41,8 @@ for flags in "" -falign-functions=1; do
   "$szc" --stab-explain table >explained
   says explained '^  pinned .* foo\.cold: '
   for seed in 1 2 3; do
-    STABILIZER_OPTIONS=$options:seed=$seed ./table >printed
+    # gcc's frames have no pads, which strict=1 would refuse.
+    STABILIZER_OPTIONS=${options/strict=1:/}:seed=$seed ./table >printed
     cmp -s printed expected || fail "$flags, seed $seed: $(cat printed)"
   done
 done

@@ -91,4 +91,44 @@ done <<'EOF'
 period=500ms 51
 rerandomize=once 1
 EOF
+
+# A request that comes while another thread forks makes no new layout, and the report counts it.
+cat >refused.c <<'EOF'
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "stabilizer.h"
+enum { SIZE = 64 << 20 };
+static int forks, stop;
+static void *fork_all_the_time(void *unused) {
+  while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    if (child < 0 || waitpid(child, NULL, 0) != child) _exit(1);
+    __atomic_fetch_add(&forks, 1, __ATOMIC_ACQ_REL);
+  }
+  return unused;
+}
+int main(void) {
+  /* So many small pages make each fork take long. */
+  char *pages = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 2;
+  madvise(pages, SIZE, MADV_NOHUGEPAGE);
+  memset(pages, 1, SIZE);
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, fork_all_the_time, NULL) != 0) return 3;
+  while (__atomic_load_n(&forks, __ATOMIC_ACQUIRE) == 0) {}
+  for (int i = 0; i < 200; ++i) stab_randomize_now();
+  __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+  return pthread_join(thread, NULL);
+}
+EOF
+kind=refused
+$szc "$include" -O1 -pthread refused.c -o refused || exit 1
+rm -f report
+STABILIZER_OPTIONS=seed=1:report=report:period=1000s timeout 60 ./refused || fail "requests during forks end with $?"
+count() { sed -n "s/.*\"event\": \"exit\".*\"$1\": \([0-9]*\).*/\1/p" report; }
+[ $(($(count epochs) + $(count given_up))) -ge 201 ] || fail "requests during forks: $(cat report)"
 finish

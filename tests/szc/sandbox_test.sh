@@ -81,6 +81,61 @@ for many in "" many; do
   tail -1 report | grep -q sandbox || fail "the last line is not the sandbox's $many"
 done
 
+# A child of fork enters a sandbox in which it may only end, and its parent goes on: with epochs, without, and after a memory key
+# has ended them. Nobody asks the kernel for the child's number there.
+cat >child.c <<'C'
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+static struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                      ALLOW(SYS_write), ALLOW(SYS_rt_sigreturn), ALLOW(SYS_exit_group), ALLOW(SYS_munmap),
+                                      ALLOW(SYS_brk), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+static struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+static void enter(int by_number) {
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(4);
+  if ((by_number ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+                 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) != 0)
+    _exit(5);
+}
+int main(int count, char **arguments) {
+  if (count > 1 && strcmp(arguments[1], "key") == 0)
+    pkey_mprotect(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096, PROT_READ, 1);
+  for (int how = 0; how < 4; ++how) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      enter(how % 2);
+      if (how < 2) _exit(3);
+      exit(3);
+    }
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 3) return 10 + how;
+  }
+  return 0;
+}
+C
+$szc -O1 child.c -o child || exit 1
+while read -r options arguments; do
+  rm -f report
+  # shellcheck disable=SC2086
+  STABILIZER_OPTIONS=$options:report=report timeout 60 ./child $arguments || fail "a child in a sandbox, $options $arguments: status $?"
+  [ "$(grep -c '"event": "exit"' report)" = 1 ] || fail "a child in a sandbox, $options $arguments: $(cat report)"
+done <<'EOF'
+rerandomize=once
+code=0
+code=0:heap=1
+period=1ms
+period=1ms key
+EOF
+
 # A sandbox in which threads may be made, and limits not read: glibc does not read them.
 cat >threads.c <<'C'
 #include <linux/filter.h>

@@ -24,13 +24,13 @@ for flags in -O0 -O1 -O2 -O3 -Os "-O2 -flto" "-O2 -flto=thin" "-O0 -flto" "-O2 -
     grep -q " $name: pads of up to 4080 bytes" "$work/explained" || fail "$flags: $name has no pad: $(grep " $name:" "$work/explained")"
   done
   grep -q " leaf: no pads" "$work/explained" || fail "$flags: leaf has a pad"
-  readelf -SW "$work/count" | grep -q stab_frames && fail "$flags: the records are left in the program"
+  readelf -SW "$work/count" | grep -q szc_frames && fail "$flags: the records are left in the program"
 done
 for phase in compile prelink; do
   STAB_PASS_PHASE=$phase $clang -O2 "-fpass-plugin=$2/lib/stab-pass-${clang#clang-}.so" -S -o "$work/$phase.s" "$work/count.c"
 done
-[ "$(grep -c stab_frames "$work/compile.s")" = 3 ] || fail "not one record for each function"
-grep -q stab_frames "$work/prelink.s" && fail "a record before the link"
+[ "$(grep -c szc_frames "$work/compile.s")" = 3 ] || fail "not one record for each function"
+grep -q szc_frames "$work/prelink.s" && fail "a record before the link"
 
 # The records' objects are gone: frames of optimized code are as large as clang's.
 objdump -d --no-show-raw-insn "$work/count" | grep -A 8 '<two>:' | grep -q 'sub.*0x9' && fail "the static pad is left"
@@ -71,7 +71,7 @@ for mode in byte:1 table:256; do
     [ "$(grep -c "pads of up to 4080 bytes, allocated on entry" "$work/explained")" = $functions ] || fail "$mode $flags: $(cat "$work/explained")"
     bytes=$(readelf -SW "$work/count" | awk '/ stab_pads / { sub(/^ *\[ *[0-9]+\] */, ""); print $5 }')
     [ $((16#${bytes:-0})) = $((functions * ${mode#*:})) ] || fail "$mode $flags: $bytes bytes, in hexadecimal, for $functions functions"
-    readelf -SW "$work/count" | grep -q stab_entries && fail "$mode $flags: the records are left in the program"
+    readelf -SW "$work/count" | grep -q szc_entries && fail "$mode $flags: the records are left in the program"
   done
 done
 
@@ -123,7 +123,7 @@ for mode in frame byte; do
 done
 for case in frame:0 frame:1 byte:0; do
   mode=${case%:*} code=${case#*:}
-  STABILIZER_OPTIONS=code=$code:stack=1:seed=11:budget=off:period=1ms timeout 300 "$work/sample-$mode" >"$work/out" || fail "sample ends with $?"
+  STABILIZER_OPTIONS=code=$code:stack=1:strict=1:seed=11:budget=off:period=1ms timeout 300 "$work/sample-$mode" >"$work/out" || fail "sample ends with $?"
   [ "$(grep -c ': uniform' "$work/out")" = 3 ] || fail "$mode, code=$code: $(cat "$work/out")"
 done
 

@@ -126,7 +126,7 @@ sed '/^OWN$/d; /\(globl\|type\) exit/d' "$work/returns.s" >"$work/libc.s"
 
 make exceptions.cpp "-O0 -std=c++14 -w"
 explain | grep 'all layouts are kept' && fail "exceptions.cpp is taken for a switch"
-readelf -SW "$work/program" | grep -q stab_compiled && fail "the records are left in the program"
+readelf -SW "$work/program" | grep -q szc_compiled && fail "the records are left in the program"
 
 # A library's small stacks hold frames of the program, which is taken in before it.
 cat >"$work/library.c" <<'C'

@@ -66,8 +66,31 @@ expect 'ulimit -Ss 1024' stack=1 '1024 8320 8320 640'
 expect 'ulimit -Ss 262144' stack=1 '262144 262144 262144 640'
 expect 'ulimit -s 8192' stack=1 '8192 65536 65536 640'
 grep -q '"small_stack": "the stack limit' "$work/report" || fail "the small limit is not reported: $(cat "$work/report")"
+grep -q "\"pads_small_for\": \"the limit on the stack's size\"" "$work/report" || fail "pads are large on a stack that cannot grow: $(cat "$work/report")"
 expect 'ulimit -Ss 4096; ulimit -Hs 16384' stack=1 '4096 32896 32896 640'
 grep -q '"small_stack": "the stack limit' "$work/report" || fail "the hard limit is not reported: $(cat "$work/report")"
+# A program may need nearly all of a small stack: there are no pads, and the first frame of main begins a little lower only.
+cat >"$work/most.c" <<'C'
+__attribute__((noinline)) static int use(int n) {
+  volatile char most[70000];
+  for (unsigned i = 0; i < sizeof most; i += 1000) most[i] = (char)n;
+  return most[1000 * n] - n;
+}
+int main(int count, char **arguments) {
+  (void)arguments;
+  return use(count) != 0;
+}
+C
+"$szc" -O1 -o "$work/most" "$work/most.c" || fail "the program of a small stack does not build"
+# on_small OPTIONS: with 100 KB of stack, of which the environment takes nothing.
+on_small() { (ulimit -s 100; exec -c env "STABILIZER_OPTIONS=stack=1:rerandomize=once:$1" "$work/most") 2>"$work/errors"; }
+rm -f "$work/report"
+for seed in {1..20}; do
+  on_small "seed=$seed:report=$work/report" || fail "a small stack, seed $seed: status $?"
+done
+grep -q '"padded": 0.*"why_no_pads": "no stack frame has a pad, because the limit' "$work/report" || fail "no pads on a small stack are not reported: $(cat "$work/report")"
+on_small strict=1
+[ $? = 125 ] && grep -q 'strict=1: no stack frame has a pad, because the limit' "$work/errors" || fail "strict=1 without room for pads: $(cat "$work/errors")"
 # mlockall pins larger stacks as a whole, though little of them is used: 56 MB more each where they were 8 MB. Of the main
 # thread's, which grows as it is used, it is all but a little.
 cat >"$work/pins.c" <<'C'
@@ -256,7 +279,7 @@ C
 for flags in -O0 "-O2 -fno-optimize-sibling-calls" "-O2 -fno-optimize-sibling-calls -flto" "-O2 -fno-optimize-sibling-calls -flto=thin" "-O1 -fno-pie -no-pie"; do
   $szc $flags -o "$work/recursion" "$work/recursion.c" || fail "$flags does not build"
   "$szc" --stab-explain "$work/recursion" >"$work/explained"
-  readelf -SW "$work/recursion" | grep -q stab_calls && fail "$flags: the records are left in the program"
+  readelf -SW "$work/recursion" | grep -q szc_calls && fail "$flags: the records are left in the program"
   for wanted in "call 112" "once 4080" "other 4080" "main 4080"; do
     grep -q " ${wanted% *}: pads of up to ${wanted#* } bytes" "$work/explained" || fail "$flags: not $wanted: $(grep " ${wanted% *}:" "$work/explained")"
   done

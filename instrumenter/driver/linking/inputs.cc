@@ -57,6 +57,7 @@ class Rewriter {
   Result<std::string> content(std::string_view name, std::uint64_t size);
   [[nodiscard]] std::string file_of(std::string_view name) const;
   void append(std::string_view header, std::string_view data);
+  bool correct_index();
 
   std::string_view archive_;
   const std::string& path_;
@@ -64,6 +65,10 @@ class Rewriter {
   std::size_t at_ = kOrdinary.size();
   bool thin_ = false;
   std::string out_{kOrdinary};
+  std::size_t index_ = 0;  // the place of the index's header in out_; 0 if there is no index
+  std::size_t index_size_ = 0;
+  std::size_t index_width_ = 0;                    // the size of each of its numbers
+  std::map<std::uint64_t, std::uint64_t> places_;  // of the members' headers: the old, the new
 };
 
 // "/12" stands for the name that starts at byte 12 of the table of names and ends with "/\n";
@@ -123,6 +128,31 @@ Result<void> Rewriter::read(const std::function<void(std::string_view, std::stri
   return {};
 }
 
+// Writes the members' new places into the index, which consists of the number of symbols, the place
+// of each symbol's member, and the symbols' names. Returns false if that is not possible.
+bool Rewriter::correct_index() {
+  const std::size_t start = index_ + kHeader;
+  const auto number_at = [&](std::size_t at) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < index_width_; ++i)
+      value = (value << 8) | static_cast<unsigned char>(out_[at + i]);
+    return value;
+  };
+  if (index_size_ < index_width_) return false;
+  const std::uint64_t symbols = number_at(start);
+  if (symbols > index_size_ / index_width_ - 1) return false;
+  for (std::uint64_t i = 1; i <= symbols; ++i) {
+    const std::size_t at = start + i * index_width_;
+    const auto place = places_.find(number_at(at));
+    if (place == places_.end()) return false;
+    std::uint64_t value = place->second;
+    if (index_width_ == 4 && value > UINT32_MAX) return false;
+    for (std::size_t k = index_width_; k > 0; --k, value >>= 8)
+      out_[at + k - 1] = static_cast<char>(value & 0xff);
+  }
+  return true;
+}
+
 Result<std::string> Rewriter::run(const std::function<std::string(std::string)>& change) {
   thin_ = archive_.starts_with(kThin);
   while (at_ < archive_.size()) {
@@ -130,13 +160,21 @@ Result<std::string> Rewriter::run(const std::function<std::string(std::string)>&
     const std::string_view header = archive_.substr(at_, kHeader);
     const auto size = number(header.substr(kSizeField));
     if (!size) return std::unexpected(damaged());
+    places_[at_] = out_.size();
     at_ += kHeader;
     const std::string_view name = trimmed(header.substr(0, kNameField));
     auto data = content(name, *size);
     if (!data) return std::unexpected(data.error());
-    if (name == "/" || name == "/SYM64/") continue;
-    append(header, name == "//" ? *data : change(*std::move(data)));
+    const bool is_index = name == "/" || name == "/SYM64/";
+    if (is_index && index_ != 0) continue;
+    if (is_index) {
+      index_ = out_.size();
+      index_size_ = data->size();
+      index_width_ = name == "/" ? 4 : 8;
+    }
+    append(header, is_index || name == "//" ? *data : change(*std::move(data)));
   }
+  if (index_ != 0 && !correct_index()) out_.erase(index_, kHeader + index_size_ + index_size_ % 2);
   return std::move(out_);
 }
 

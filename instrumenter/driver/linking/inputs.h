@@ -19,8 +19,9 @@ namespace stab::driver {
 bool is_archive(std::string_view content);
 
 // Returns an ordinary archive with the same members in the same order, after passing each of them
-// through `change`. Members of a thin archive are read from their files; `path` is the archive's
-// own path. The index is left out, because lld does not need it.
+// through `change`, which keeps their symbols. Members of a thin archive are read from their files;
+// `path` is the archive's own path. If the archive has an index, so has the result, because GNU ld
+// and gold need it. A damaged index is left out.
 Result<std::string> change_members(std::string_view archive, const std::string& path,
                                    const std::function<std::string(std::string)>& change);
 

@@ -184,6 +184,25 @@ std::string obstacle(const LinkArguments& link, const LinkSettings& settings,
   return "";
 }
 
+// Which flag about the order of sections has no effect on this link, and why; "" if all have one.
+std::string ignored_order(const LinkArguments& link, const LinkSettings& settings) {
+  if (!settings.link_order) return "";
+  if (!is_lld(settings.linker))
+    return fmt::format(
+        "--stab-link-order has no effect on {}: only lld orders sections at random, but the linker "
+        "is {}",
+        link.output, std::filesystem::path(settings.linker).filename().string());
+  if (!link.fixed_order.empty())
+    return fmt::format(
+        "--stab-link-order has no effect on those functions of {} that {} orders. Leave out one of "
+        "the two flags",
+        link.output, link.fixed_order);
+  if (!link.call_order.empty())
+    return fmt::format("{} has no effect on {}: --stab-link-order makes the order random",
+                       link.call_order, link.output);
+  return "";
+}
+
 // Links, and runs the post-link step if it is possible. If the step fails, makes the link that the
 // user asked for, or returns an error under `strict`. Notes go to stderr.
 Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
@@ -194,11 +213,7 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
     return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));
   if (!why_not.empty() && speaks(link, settings))
     fmt::print(stderr, "szc: note: {} is not randomized: {}\n", link.output, why_not);
-  if (settings.link_order && !is_lld(settings.linker)) {
-    const std::string ignored = fmt::format(
-        "--stab-link-order has no effect on {}: only lld orders sections at random, but the linker "
-        "is {}",
-        link.output, std::filesystem::path(settings.linker).filename().string());
+  if (const std::string ignored = ignored_order(link, settings); !ignored.empty()) {
     if (settings.strict) return fail(ignored);
     if (speaks(link, settings)) fmt::print(stderr, "szc: note: {}\n", ignored);
   }

@@ -84,6 +84,16 @@ Words lld_flags(const LinkSettings& settings) {
   return words;
 }
 
+namespace {
+
+// In a program that was compiled with a profile, lld orders the hot functions by their calls, and
+// would shuffle only the others. lld obeys the last of its flags about this order.
+void add_last_flags(const LinkSettings& settings, Words& words) {
+  if (settings.link_order) words.emplace_back("--no-call-graph-profile-sort");
+}
+
+}  // namespace
+
 bool needs_exports_script(const LinkArguments& link) {
   return link.kind == Output::executable && link.has_version_script;
 }
@@ -104,6 +114,7 @@ Words plain_link(const LinkArguments& link, const LinkSettings& settings) {
     words.insert(words.end(), flags.begin(), flags.end());
   }
   words.insert(words.end(), link.words.begin(), link.words.end());
+  if (is_lld(settings.linker)) add_last_flags(settings, words);
   return words;
 }
 
@@ -126,6 +137,7 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
       words.push_back(link.words[i]);
   }
   if (end == link.words.size()) words.push_back(object);
+  add_last_flags(settings, words);
   return words;
 }
 

@@ -25,7 +25,7 @@ struct LinkSettings {
 };
 
 // Flags for lld: GNU ld's choice where the two linkers differ and clang users rely on it, and the
-// order of the sections.
+// order of the sections. A random order needs one more flag behind the user's words.
 Words lld_flags(const LinkSettings& settings);
 
 // The user's link, with the additions that the post-link step and the runtime need. `exports` is a
@@ -39,7 +39,7 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
 bool needs_exports_script(const LinkArguments& link);
 std::string exports_script();
 
-// The user's link, unchanged except for lld_flags.
+// The user's link, with no other additions than lld_flags and the flag behind the user's words.
 Words plain_link(const LinkArguments& link, const LinkSettings& settings);
 
 Words postlink_command(const LinkArguments& link, const Companions& companions);

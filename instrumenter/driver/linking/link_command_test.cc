@@ -94,6 +94,19 @@ TEST(LinkCommand, EachOrderSeedShufflesCodeAndDataButNotInitArrays) {
   EXPECT_EQ(seen.size(), 3U);
 }
 
+TEST(LinkCommand, ARandomOrderAlsoHoldsForTheFunctionsOfAProfile) {
+  const std::string flag = "--no-call-graph-profile-sort";
+  LinkSettings s = settings();
+  const LinkArguments link =
+      parse_link_arguments({"-o", "prog", "main.o", "--call-graph-profile-sort=hfsort"});
+  EXPECT_THAT(plain_link(link, s), Not(Contains(flag)));
+  s.link_order = 1;
+  EXPECT_EQ(plain_link(link, s).back(), flag);
+  EXPECT_EQ(instrumented_link(link, s, kCompanions, "").back(), flag);
+  s.linker = "/usr/bin/ld.bfd";
+  EXPECT_THAT(plain_link(link, s), Not(Contains(flag)));
+}
+
 TEST(LinkCommand, AProgramWithAVersionScriptGetsOneOfOursBeside) {
   const LinkArguments link =
       parse_link_arguments({"--version-script=x.map", "-o", "prog", "Scrt1.o", "main.o", "-lc"});

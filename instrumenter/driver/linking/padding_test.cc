@@ -163,6 +163,48 @@ TEST(Padding, AnArchiveKeepsItsMembersInOrder) {
   }
 }
 
+// GNU ld and gold read only members that the index names.
+TEST(Padding, TheIndexOfAnArchiveNamesTheNewPlaces) {
+  const std::string folder = testing::TempDir() + "padding_index";
+  std::filesystem::create_directories(folder);
+  const std::string object = compiled();
+  std::ofstream(folder + "/first.o") << object;
+  const std::string in = fmt::format("cd {} && ", shell_quote(folder));
+  ASSERT_EQ(
+      std::system((in + "echo 'int last(void) { return 1; }' >last.c && clang-19 -c last.c && "
+                        "rm -f x.a t.a && ar rcs x.a first.o last.o && "
+                        "ar rcsT t.a first.o last.o")
+                      .c_str()),
+      0);  // NOLINT
+  for (const char* name : {"/x.a", "/t.a"}) {
+    const std::string path = folder + name;
+    const auto changed =
+        change_members(read_file(path, kLimit).value_or(""), path,
+                       [&](const std::string& member) { return member + std::string(1001, 'x'); });
+    ASSERT_TRUE(changed) << changed.error().message;
+    std::ofstream(folder + "/new.a") << *changed;
+    for (const char* line : {"f7 in first.o", "last in last.o"})
+      EXPECT_EQ(
+          std::system((in + fmt::format("nm --print-armap new.a | grep -qx '{}'", line)).c_str()),
+          0)  // NOLINT
+          << name << line;
+  }
+}
+
+TEST(Padding, ADamagedIndexIsLeftOut) {
+  const auto member = [](std::string_view name, std::string_view content) {
+    return fmt::format("{:<48}{:<10}`\n{}", name, content.size(), content);
+  };
+  const std::string rest = member("a.o/", "text");
+  for (const std::string& index :
+       {std::string("\0\0", 2), std::string("\0\0\0\7few", 7), std::string("\0\0\0\1last", 8)})
+    EXPECT_EQ(change_members(
+                  "!<arch>\n" + member("/", index) + (index.size() % 2 != 0 ? "\n" : "") + rest,
+                  "x.a", [](std::string m) { return m; })
+                  .value_or(""),
+              "!<arch>\n" + rest);
+}
+
 TEST(Padding, ADamagedArchiveIsAnError) {
   EXPECT_FALSE(change_members("!<arch>\ntoo short", "x.a", [](std::string m) { return m; }));
   const std::string header = fmt::format("{:<48}{:<10}`\n", "a.o/", 1000);

@@ -175,8 +175,20 @@ class Analysis {
       else if (absolute(relocation.type))
         check_absolute(relocation);
       else
-        pin(PinReason::unknown_relocation);
+        pin_unknown(relocation);
     }
+  }
+
+  // Nobody follows an address that the code gets in an unknown way, such as from the tables of the
+  // large model, so the function there stays, too. Calls get theirs by PLTOFF64.
+  void pin_unknown(const Relocation& relocation) {
+    pin(PinReason::unknown_relocation);
+    const auto symbols = program_.file->symbols();
+    if (relocation.symbol >= symbols.size() || relocation.type == R_X86_64_PLTOFF64) return;
+    for (const std::uint64_t place : {symbols[relocation.symbol].st_value, relocation.target})
+      if (Function* function = program_.find(place);
+          function != nullptr && function->start == place)
+        program_.pin(*function, PinReason::used_bytes);
   }
 
   // In a library, a call of a function that other images may replace goes through the linker's

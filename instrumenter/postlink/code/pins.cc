@@ -187,6 +187,8 @@ class LabelAnalysis {
       for (auto each = first; each != last; ++each)
         if (each->type == R_X86_64_64 || each->type == R_X86_64_32 || each->type == R_X86_64_32S)
           take(each->where - user.start, each->target);
+        else if (goes_through_got(each->type))
+          take(each->where - user.start, in_table(*each));
       if (taken.fields.empty()) continue;
       taken.works_on_bytes = [&](std::uint32_t field) {
         const auto found = std::ranges::lower_bound(first, last, user.start + field, {}, at);
@@ -194,6 +196,15 @@ class LabelAnalysis {
       };
       pin_uses(find_address_uses(user.code, user.start, taken));
     }
+  }
+
+  // Returns the address that the word of the linker's table holds.
+  [[nodiscard]] std::uint64_t in_table(const Relocation& relocation) const {
+    constexpr std::uint64_t field = 4;  // the addend counts from the field's end
+    const auto symbols = program_.file->symbols();
+    const bool named = relocation.symbol < symbols.size() &&
+                       ELF64_ST_TYPE(symbols[relocation.symbol].st_info) != STT_SECTION;
+    return named ? symbols[relocation.symbol].st_value : relocation.target + field;
   }
 
   // A program that asks for the distance or order of two places may mean everything between them.

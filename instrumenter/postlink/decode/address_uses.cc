@@ -39,10 +39,11 @@ struct Holders {
   }
 };
 
-// A mask that clears 6 low bits or more may compute a page; other masks only look at a tag.
-bool masks_page(std::int64_t mask) {
+// A mask that clears 6 low bits or more may compute a page, and so may a mask that is not in the
+// code; other masks only look at a tag.
+bool may_mask_page(std::optional<std::int64_t> mask) {
   constexpr std::int64_t line = 64;
-  return mask < 0 && mask % line == 0;
+  return !mask || (*mask < 0 && *mask % line == 0);
 }
 
 // Follows one function, instruction by instruction.
@@ -61,7 +62,8 @@ class AddressFlow {
     given_ = has_field ? field->second : 0;
     if (next.memory) look_at_memory(*next.memory, next.does == Does::address);
     if (next.asks_for_order) compute(now.at[Holders::flags]);
-    if (next.does == Does::call || next.does == Does::jump) look_at_arguments(next);
+    if (next.does == Does::call || next.does == Does::jump || next.does == Does::jump_anywhere)
+      look_at_arguments(next);
     if (next.does == Does::call) return forget_after_call();
     const std::uint64_t compared = next.does == Does::compare ? any_read(next) : 0;
     use_values(next);
@@ -96,7 +98,8 @@ class AddressFlow {
     for (const std::uint8_t number : {memory.base, memory.index})
       lea ? compute(held(number)) : use(held(number));
     // In code for a fixed address, the displacement may be the function's address: f(%rax).
-    const bool absolute = given_ != 0 && static_cast<std::uint64_t>(memory.displacement) == given_;
+    const bool absolute = given_ != 0 && !memory.pc_relative &&
+                          static_cast<std::uint64_t>(memory.displacement) == given_;
     if (!absolute) return;
     if (!lea) use(given_);
     if (lea && (memory.base != no_register || memory.index != no_register)) compute(given_);
@@ -133,17 +136,27 @@ class AddressFlow {
   void use_values(const Instruction& next) {
     const bool computes = next.does == Does::add || next.does == Does::subtract;
     const bool takes_bytes = next.does == Does::string || next.does == Does::shift_right ||
-                             (next.does == Does::mask && masks_page(next.number.value_or(0)));
+                             (next.does == Does::mask && may_mask_page(mask_of(next)));
     if (computes) for_each_read(next, [&](std::uint64_t function) { compute(function); });
     if (takes_bytes) for_each_read(next, [&](std::uint64_t function) { use(function); });
+  }
+
+  // If the number is the function's address, the mask is in the register.
+  [[nodiscard]] std::optional<std::int64_t> mask_of(const Instruction& next) const {
+    return given_ == 0 ? next.number : std::nullopt;
+  }
+
+  // Whether the instruction reads the function's address from a word of the linker's table.
+  [[nodiscard]] bool reads_table(const Instruction& next) const {
+    return given_ != 0 && next.memory && next.memory->pc_relative;
   }
 
   // Returns the function whose address the first register holds afterwards, or 0.
   std::uint64_t result_of(const Instruction& next) {
     if (next.does == Does::address) return given_;
-    if (next.does == Does::move_if) return one_of(held(next.to), held(next.from));
-    if (next.does != Does::move || next.bits < 32 || next.to == no_register) return 0;
-    return next.number ? given_ : held(next.from);
+    const std::uint64_t moved = next.number || reads_table(next) ? given_ : held(next.from);
+    if (next.does == Does::move_if) return one_of(held(next.to), moved);
+    return next.does == Does::move && next.bits >= 32 && next.to != no_register ? moved : 0;
   }
 
   const AddressesTaken& taken_;

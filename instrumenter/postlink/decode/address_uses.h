@@ -14,7 +14,8 @@ namespace stab::instrumenter {
 
 // Facts about the code that the caller knows already.
 struct AddressesTaken {
-  // Maps the offset of a field to the address of the function that the field gives.
+  // Maps the offset of a field to the address of the function that the field gives, either itself
+  // or by leading to the linker's table of addresses (the GOT).
   std::map<std::uint32_t, std::uint64_t> fields{};
   // Whether the call or jump with this field goes to a function that works on the bytes its first
   // two arguments point to, as memcpy does.
@@ -28,7 +29,7 @@ struct AddressUses {
 };
 
 // Follows the addresses of functions in registers, along all paths through this code. It does not
-// follow addresses that the program keeps in memory.
+// follow addresses that the program itself keeps in memory.
 AddressUses find_address_uses(std::span<const std::uint8_t> code, std::uint64_t address,
                               const AddressesTaken& taken);
 

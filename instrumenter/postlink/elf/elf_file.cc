@@ -146,6 +146,15 @@ std::vector<Relocation> ElfFile::relocations(std::size_t section_index) const {
   return found;
 }
 
+bool ElfFile::has_unread_relocations() const {
+  return std::ranges::any_of(sections_, [&](const Elf64_Shdr& table) {
+    const bool relocates = holds_relocations(table) || (table.sh_flags & SHF_INFO_LINK) != 0;
+    if (!relocates || table.sh_type == SHT_RELA || (table.sh_flags & SHF_ALLOC) != 0) return false;
+    return table.sh_info >= sections_.size() ||
+           (sections_[table.sh_info].sh_flags & SHF_ALLOC) != 0;
+  });
+}
+
 std::uint64_t ElfFile::lowest() const {
   std::uint64_t lowest = UINT64_MAX;
   for (const Elf64_Phdr& segment : segments_)

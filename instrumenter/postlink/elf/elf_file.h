@@ -42,6 +42,18 @@ struct Relocation {
   std::uint64_t target = 0;  // the symbol's value plus the addend
 };
 
+// Whether the field leads to a word of the linker's table (the GOT), which holds the address of the
+// symbol.
+inline bool goes_through_got(std::uint32_t type) {
+  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+}
+
+// LLVM's compact form of relocations (clang's -Wa,--crel), which <elf.h> does not have yet.
+constexpr std::uint32_t sht_crel = 0x40000014;
+inline bool holds_relocations(const Elf64_Shdr& section) {
+  return section.sh_type == SHT_RELA || section.sh_type == SHT_REL || section.sh_type == sht_crel;
+}
+
 class ElfFile {
  public:
   // Fails on anything that is not a complete 64-bit little-endian x86-64 executable or shared
@@ -70,6 +82,8 @@ class ElfFile {
 
   // Returns the relocations that --emit-relocs kept for this section, sorted by place.
   [[nodiscard]] std::vector<Relocation> relocations(std::size_t section_index) const;
+  // Whether it kept relocations of loaded sections in a form that relocations() does not read.
+  [[nodiscard]] bool has_unread_relocations() const;
 
   // The lowest and highest address of the loaded image.
   [[nodiscard]] std::uint64_t lowest() const;

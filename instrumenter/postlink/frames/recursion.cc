@@ -16,10 +16,6 @@ void take(Program& program, std::uint64_t target) {
   if (function != nullptr && function->start == target) function->address_taken = true;
 }
 
-bool goes_through_got(std::uint32_t type) {
-  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
-}
-
 bool is_absolute(std::uint32_t type) {
   return type == R_X86_64_64 || type == R_X86_64_32 || type == R_X86_64_32S;
 }

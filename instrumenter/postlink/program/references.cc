@@ -61,10 +61,6 @@ bool is_distance(std::uint32_t type) {
   return type == R_X86_64_PC32 || type == R_X86_64_PLT32;
 }
 
-bool goes_through_got(std::uint32_t type) {
-  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
-}
-
 class RelocationReader {
  public:
   RelocationReader(const ElfFile& file, std::span<const std::uint64_t> named,

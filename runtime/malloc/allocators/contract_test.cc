@@ -3,9 +3,12 @@
 // in a child.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -14,6 +17,7 @@
 
 #include "runtime/malloc/allocators/allocator.h"
 #include "runtime/malloc/interface/testing.h"
+#include "runtime/malloc/memory/arena.h"
 
 namespace stab::heap {
 namespace {
@@ -61,6 +65,23 @@ TEST_P(EachAllocator, RefusesWhatNoMachineHas) {
     }
     a.release(kept);
     return true;
+  }));
+}
+
+// A program may calloc() far more than it uses, for a sparse table. Fresh pages are zero already.
+TEST_P(EachAllocator, DoesNotWriteToALargeZeroedBlock) {
+  EXPECT_TRUE(holds([] {
+    constexpr std::size_t page = 4096;
+    constexpr std::size_t pages = (std::size_t{64} << 20) / page;
+    const Allocator& a = open(GetParam());
+    void* block = a.allocate_zeroed(pages * page);
+    if (block == nullptr) return false;
+    const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
+    static unsigned char present[pages];
+    if (mincore(reinterpret_cast<void*>(first), (pages - 1) * page, present) != 0) return false;
+    // One write makes a whole large page present.
+    return std::ranges::count_if(present, [](unsigned char each) { return (each & 1) != 0; }) <
+           static_cast<std::ptrdiff_t>(pages / 8);
   }));
 }
 
@@ -166,6 +187,28 @@ TEST_P(EachAllocator, SurvivesForksWhileOtherThreadsUseIt) {
     for (auto& thread : others) thread.join();
     return good;
   }));
+}
+
+TEST(ForkedChildren, DrawPlacesOfTheirOwnForLargeBlocks) {
+  for (const Base base : {Base::shuffled, Base::bitmap})
+    EXPECT_TRUE(holds([base] {
+      using Places = std::array<std::uint64_t, 8>;
+      const Allocator& a = open(base);
+      void* shared = mmap(nullptr, 2 * sizeof(Places), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      if (shared == MAP_FAILED) return false;
+      auto* places = static_cast<Places*>(shared);
+      for (int i = 0; i < 2; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+          for (std::uint64_t& place : places[i])
+            place = reinterpret_cast<std::uintptr_t>(a.allocate(100'000)) % unit_size;
+          _exit(0);
+        }
+        waitpid(child, nullptr, 0);
+      }
+      return places[0] != places[1];
+    })) << rt::name_of(base);
 }
 
 // The places of blocks in a run of one thread, relative to the first.

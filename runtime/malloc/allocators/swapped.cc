@@ -58,11 +58,13 @@ namespace {
 constexpr uint32_t stack_size = 64;  // blocks that come from the base or go back to it
 constexpr int no_class = -1;
 
-// The functions of a base, other than giving and taking blocks of a class.
+// The functions of a base, other than giving and taking blocks of a class. The system's allocator
+// knows which of its memory is fresh, so only its own function avoids writing to all of it.
 struct Below {
   int (*class_of)(void* block);  // no_class: the block bypasses the layer
   size_t (*usable)(void* block);
   void* (*allocate)(size_t alignment, size_t size, bool& zeroed);
+  void* (*allocate_zeroed)(size_t count, size_t size);  // nullptr: allocate() tells what is zero
   void (*release)(void* block);
 };
 Below below;
@@ -148,7 +150,15 @@ void* allocate(size_t size) {
 
 void* allocate_zeroed(size_t size) {
   bool zeroed = false;
-  void* block = size > classes->largest() ? below.allocate(16, size, zeroed) : allocate(size);
+  void* block = nullptr;
+  if (size <= classes->largest()) {
+    block = allocate(size);
+  } else if (below.allocate_zeroed != nullptr) {
+    block = below.allocate_zeroed(1, size);
+    zeroed = true;
+  } else {
+    block = below.allocate(16, size, zeroed);
+  }
   if (block == nullptr) return no_memory();
   if (!zeroed) clear(block, size);
   return block;
@@ -304,13 +314,14 @@ void open_swapped(rt::Base base, uint64_t seed, uint64_t array_size) {
   classes = base == rt::Base::power2 ? &power_classes : &fine_classes;
   slabs.open(*classes, false, seeds.next());
   Source from = slab_source(*classes);
-  below = {class_in_slabs, usable_in_slabs, allocate_over_slabs, release_large};
+  below = {class_in_slabs, usable_in_slabs, allocate_over_slabs, nullptr, release_large};
   if (base == rt::Base::tlsf) {
     from = {classes, take_from_tlsf, give_to_tlsf, nullptr};
-    below = {class_in_tlsf, usable_in_tlsf, allocate_over_tlsf, release_large};
+    below = {class_in_tlsf, usable_in_tlsf, allocate_over_tlsf, nullptr, release_large};
   } else if (base == rt::Base::system) {
     from = {classes, take_from_system, give_to_system, nullptr};
-    below = {class_in_system, usable_in_system, allocate_over_system, release_to_system};
+    below = {class_in_system, usable_in_system, allocate_over_system, system_heap.allocate_zeroed,
+             release_to_system};
   }
   open_caches(from, seeds.next(), array_size);
 }

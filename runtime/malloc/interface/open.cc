@@ -79,6 +79,7 @@ void after_fork_in_child() {
   slabs.reseed(mix.next());
   reseed_bitmap(mix.next());
   reseed_layer(mix.next());
+  reseed_large(mix.next());
 }
 
 // From now on fork() waits until no thread holds a lock of the heap. (While there is only one
@@ -92,16 +93,8 @@ void survive_forks(uint64_t seed) {
     __register_atfork(before_fork, after_fork, after_fork_in_child, nullptr);
 }
 
-constexpr uint64_t least_bag = 8;
-constexpr uint64_t largest_bag = 4096;
-
-uint64_t bag_size(const rt::Options& options) {
-  const uint64_t n = options.heap_bag;
-  return n < least_bag ? least_bag : n > largest_bag ? largest_bag : n;
-}
-
 ShuffledSettings shuffled_settings(const rt::Options& options, uint64_t seed) {
-  return {.seed = seed, .bag_size = bag_size(options), .order_from = options.heap_order};
+  return {.seed = seed, .bag_size = options.heap_bag, .order_from = options.heap_order};
 }
 
 }  // namespace

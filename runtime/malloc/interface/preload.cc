@@ -29,7 +29,7 @@ void print(const char* line, size_t size) {
   os::write_all(1, line, size);
 }
 
-void report_start(const rt::Options& options) {
+bool report_start(const rt::Options& options) {
   rt::Line line;
   line.field("event", "start").field("version", abi::version);
   line.field("pid", rt::report_owner()).field("code", "off").field("rerandomize", "once");
@@ -37,7 +37,7 @@ void report_start(const rt::Options& options) {
   add_start(line, options);
   line.field("randomized", is_heap_on() ? "yes" : "no");
   if (!is_heap_on()) line.field("why", options.heap ? heap_problem() : "heap=0");
-  rt::write_line(line.close());
+  return rt::write_line(line.close());
 }
 
 __attribute__((constructor)) void begin() {
@@ -55,9 +55,12 @@ __attribute__((constructor)) void begin() {
     os::exit_process(refusal_status);
   }
   rt::open_report(options);
-  if (!rt::report_wanted()) return;
-  report_start(options);
-  began = os::monotonic_ns();
+  const bool begun = rt::report_wanted() && report_start(options);
+  if (!begun && options.report.size != 0) {
+    if (options.strict || options.verbose != 0) rt::complain_about_report(options);
+    if (options.strict) os::exit_process(refusal_status);
+  }
+  if (rt::report_wanted()) began = os::monotonic_ns();
 }
 
 __attribute__((destructor)) void end() {

@@ -446,7 +446,7 @@ bool move_contents(const Span* from, Span* to, uint64_t size, uint64_t new_size)
 
 void open_large(bool colour, uint64_t seed) {
   coloured = colour;
-  random_places = rt::Random(seed);
+  reseed_large(seed);
 }
 
 void* take_large(size_t size, size_t alignment, bool& zeroed) {
@@ -504,6 +504,10 @@ void lock_large() {
 }
 void unlock_large() {
   random_lock.unlock();
+}
+
+void reseed_large(uint64_t seed) {
+  random_places = rt::Random(seed);
 }
 
 }  // namespace stab::heap

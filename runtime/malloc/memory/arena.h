@@ -219,7 +219,9 @@ struct LargeCounts {
 };
 LargeCounts large_counts();
 
+// For fork. The child draws the places of its blocks from another stream.
 void lock_large();
 void unlock_large();
+void reseed_large(uint64_t seed);
 
 }  // namespace stab::heap

@@ -218,6 +218,7 @@ void reseed_caches(uint64_t seed) {
   seed_of_streams = seed;
   caches_made = 0;
   if (own_cache != nullptr) own_cache->random = stream(caches_made++);
+  shared_cache()->random = stream(UINT64_MAX);
 }
 
 }  // namespace stab::heap
