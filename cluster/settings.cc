@@ -181,6 +181,21 @@ Finding epilogs(const Settings& settings) {
                 fmt::join(programs, ", ")));
 }
 
+// packaging/slurm/quiet-node has this name.
+Finding quiet_nodes(const Settings& settings) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(settings, [&](const auto& setting) {
+      return (setting.first == name || setting.first.starts_with(fmt::format("{}[", name))) &&
+             setting.second.ends_with("/quiet-node");
+    });
+  };
+  return good("quiet nodes",
+              has("Prolog") && has("Epilog")
+                  ? "a plan with machine.quiesce makes its nodes quiet"
+                  : "a plan with machine.quiesce finds its nodes as they are, because Prolog and "
+                    "Epilog are not stabd's program quiet-node");
+}
+
 Finding processes(const Settings& settings) {
   const std::string type = value_of(settings, "ProctrackType");
   if (type == "proctrack/cgroup") return good("processes", "Slurm ends all processes of a job");
@@ -240,7 +255,7 @@ Finding presence(const std::vector<Settings>& nodes) {
           .found = fmt::format("{}; {}{}", count, fmt::join(away, ", "),
                                all > shown ? fmt::format(" and {} more", all - shown) : ""),
           .meaning = "Slurm runs no jobs on these nodes",
-          .mend = "scontrol update nodename=NODE state=resume, when the cause is fixed"};
+          .mend = "fix the cause, then run: scontrol update nodename=NODE state=resume"};
 }
 
 // Nodes that are away say nothing about themselves.
@@ -270,7 +285,7 @@ std::vector<Finding> findings_in(std::string_view config, std::string_view nodes
   const std::vector<Settings> each_node = nodes_in(nodes);
   return {presence(each_node), kinds(each_node),        samples(settings),
           energy(settings),    health_checks(settings), reserved_cores(settings, each_node),
-          processes(settings), epilogs(settings)};
+          processes(settings), epilogs(settings),       quiet_nodes(settings)};
 }
 
 std::map<std::string, std::string> states_in(std::string_view nodes, std::string_view partition) {

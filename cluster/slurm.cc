@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "machine/quiet/quiet.h"
 #include "protocol/codec.h"
 
 namespace stab::cluster {
@@ -216,8 +217,21 @@ std::string job_name(std::string_view database, std::size_t place) {
   return place == 0 ? name : fmt::format("{}-{}", name, place);
 }
 
-std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
-                                         bool network, bool privileged) {
+std::string job_comment(const plan::Plan& plan, std::string_view number, std::string_view name) {
+  std::vector<std::string_view> knobs;
+  const auto chosen = machine::choose_knobs(plan.knobs);
+  if (plan.machines && plan.quiesce != plan::Quiesce::off && chosen)
+    for (const machine::Knob* knob : *chosen)
+      if (!machine::is_for_experiments(*knob)) knobs.push_back(knob->name);
+  const std::string wish =
+      knobs.empty() ? ""
+                    : fmt::format(", quiet node ({} CPUs: {})", plan.cpus, fmt::join(knobs, ","));
+  return fmt::format("experiment {}{}: {}", number, wish, one_line(name, 100));
+}
+
+std::vector<SlurmCommand> slurm_commands(const plan::Plan& plan, const std::string& program,
+                                         bool privileged) {
+  const plan::Machines machines = plan.machines.value_or(plan::Machines{});
   std::vector<SlurmCommand> commands{{.when = "Before each node is allocated: look for jobs that "
                                               "an earlier stabd left behind, and end them with "
                                               "scancel",
@@ -228,9 +242,9 @@ std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const s
     StepStart step = step_on(here);
     step.program = program;
     step.name = job_name("DATABASE", place);
-    step.comment = "experiment NUMBER: NAME";
+    step.comment = job_comment(plan, "NUMBER", "NAME");
     step.token = "TOKEN";
-    step.network = network;
+    step.network = plan.network;
     step.privileged = privileged;
     step.silence_ms = std::chrono::milliseconds(node_silence).count();
     if (machines.names.empty() && place > 0) step.others = {"OTHER_NODES"};

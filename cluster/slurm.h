@@ -118,11 +118,17 @@ struct SlurmCommand {
 };
 BOOST_DESCRIBE_STRUCT(SlurmCommand, (), (when, words))
 
-// The commands that allocate these nodes, run an experiment on them and drain them, in their order.
-// Words in capitals stand for values that are known only when the experiment runs. `program` is
-// stabd.
-std::vector<SlurmCommand> slurm_commands(const plan::Machines& machines, const std::string& program,
-                                         bool network, bool privileged);
+// The commands that allocate the plan's nodes, run its experiment on them and drain them, in their
+// order. Words in capitals stand for values that are known only when the experiment runs. `program`
+// is stabd.
+std::vector<SlurmCommand> slurm_commands(const plan::Plan& plan, const std::string& program,
+                                         bool privileged);
+
+// The job's comment. If the plan wants quiet nodes, packaging/slurm/quiet-node, which Slurm starts
+// as root on the node before and after the job, finds in the comment the knobs to set and the number
+// of CPUs that trials use:
+// "experiment 7: NAME" or "experiment 7, quiet node (1 CPUs: ksm,swappiness): NAME".
+std::string job_comment(const plan::Plan& plan, std::string_view number, std::string_view name);
 
 // The command that lists the numbers and names of this user's jobs.
 std::vector<std::string> list_jobs();

@@ -9,6 +9,7 @@ namespace stab::cluster {
 namespace {
 
 using protocol::Loss;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -39,11 +40,12 @@ TEST(Step, TheCommandHasWhatThePlanSays) {
 }
 
 TEST(Step, AllCommandsOfAnExperimentAreKnownBeforehand) {
-  plan::Machines machines;
+  plan::Plan plan;
+  plan::Machines& machines = plan.machines.emplace();
   machines.nodes = 2;
   machines.names = {"n1", "n2"};
   machines.drain = true;
-  auto commands = slurm_commands(machines, "/bin/stabd", true, false);
+  auto commands = slurm_commands(plan, "/bin/stabd", false);
   ASSERT_EQ(commands.size(), 4U);
   EXPECT_EQ(commands[0].words, list_jobs());
   EXPECT_THAT(commands[1].words, Contains("--nodelist=n1"));
@@ -52,11 +54,31 @@ TEST(Step, AllCommandsOfAnExperimentAreKnownBeforehand) {
   EXPECT_THAT(commands[3].words, Contains("state=drain"));
   machines = {};
   machines.nodes = 3;
-  commands = slurm_commands(machines, "/bin/stabd", true, false);
+  commands = slurm_commands(plan, "/bin/stabd", false);
   ASSERT_EQ(commands.size(), 4U);
   EXPECT_THAT(commands[1].words, Not(Contains(StartsWith("--exclude"))));
   EXPECT_THAT(commands[3].words, Contains("--exclude=OTHER_NODES"));
   EXPECT_EQ(commands[3].when, "Node 3 of 3: allocate it, and run the experiment's worker on it");
+}
+
+TEST(Step, TheCommentSaysWhichKnobsThePrologMaySet) {
+  plan::Plan plan;
+  plan.cpus = 2;
+  plan.quiesce = plan::Quiesce::strict;
+  plan.knobs = {"ksm", "cpu_dma_latency", "swappiness"};
+  EXPECT_EQ(job_comment(plan, "7", "a b"), "experiment 7: a b") << "the plan has no nodes";
+  plan.machines.emplace();
+  // Nothing but stabd itself can hold cpu_dma_latency's file open.
+  EXPECT_EQ(job_comment(plan, "7", "a\nb"),
+            "experiment 7, quiet node (2 CPUs: ksm,swappiness): a b");
+  EXPECT_THAT(slurm_commands(plan, "/bin/stabd", false)[1].words,
+              Contains("--comment=experiment NUMBER, quiet node (2 CPUs: ksm,swappiness): NAME"));
+  plan.knobs = {"cpu_dma_latency"};
+  EXPECT_EQ(job_comment(plan, "7", "a"), "experiment 7: a");
+  plan.knobs.clear();
+  EXPECT_THAT(job_comment(plan, "7", "a"), AllOf(HasSubstr("governor,"), Not(HasSubstr("aslr"))));
+  plan.quiesce = plan::Quiesce::off;
+  EXPECT_EQ(job_comment(plan, "7", "a"), "experiment 7: a");
 }
 
 TEST(Step, TheCommandLeavesOutWhatThePlanDoesNotSay) {

@@ -473,7 +473,7 @@ std::string Companion::start(const Launch& launch) {
       find_program(launch.beside.front(), launch.beside_environment, launch.directory);
   if (!program) return said(program.error().message);
   if (const std::string gain = refused_rights(*program); !gain.empty())
-    return said(fmt::format("this command {}, but trials must not gain privileges", gain));
+    return said(fmt::format("{}, but trials must not gain privileges", "this command " + gain));
   const auto in = open_input(launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path);
   if (!in) return said(in.error().message);
   auto out = make_pipe();
@@ -609,9 +609,9 @@ Ended run(const Launch& launch) {
   if (!program) return not_started(program.error().message);
   if (const std::string gain = refused_rights(*program); !gain.empty())
     return not_started(
-        fmt::format("{} {}, but trials must not gain privileges; only a plan that root submits may "
+        fmt::format("{}, but trials must not gain privileges; only a plan that root submits may "
                     "allow this, with 'privileges = true' in [experiment]",
-                    launch.argv.front(), gain));
+                    launch.argv.front() + " " + gain));
   const std::string input = launch.stdin_path.empty() ? "/dev/null" : launch.stdin_path;
   const auto in = open_input(input);
   if (!in) return not_started(in.error().message);

@@ -274,7 +274,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // The version of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 16;
+inline constexpr std::uint32_t version = 17;
 
 struct Refusal {
   std::string error{};

@@ -78,7 +78,7 @@ struct SetupRequest {
   std::uint32_t protocol = version;
   std::uint32_t cpus = 1;
   std::vector<unsigned> wanted_cpus{};   // the plan's CPUs; empty: any CPUs
-  std::vector<unsigned> earlier_cpus{};  // CPUs of the experiment's first trials; or empty
+  std::vector<unsigned> earlier_cpus{};  // CPUs of the first trials on this machine; or empty
   // Events that each trial counts, in groups.
   std::vector<std::vector<std::string>> counters{};
   // Sets of events, of which each trial counts one, too.
@@ -89,10 +89,17 @@ struct SetupRequest {
   std::vector<std::string> needed{};  // events from which the response is computed
   bool simulate = false;              // all trials run under a simulator
   bool causal = false;                // all trials are runs of a causal profile
+  // On a node of a cluster, whose settings the daemon can't see: the worker examines the machine,
+  // and for `check_knobs` also says which of these knobs are not quiet (none named: the standard
+  // ones).
+  bool examine = false;
+  bool check_knobs = false;
+  std::vector<std::string> knobs{};
 };
 BOOST_DESCRIBE_STRUCT(SetupRequest, (),
                       (protocol, cpus, wanted_cpus, earlier_cpus, counters, rotated, profile,
-                       profile_hz, refuse_absent, needed, simulate, causal))
+                       profile_hz, refuse_absent, needed, simulate, causal, examine, check_knobs,
+                       knobs))
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
@@ -104,10 +111,14 @@ struct SetupReply {
   std::string machine_host{};
   std::string machine_facts{};
   std::string simulator{};  // the simulator's version, if trials run under it
+  // The answers to `examine` and to `check_knobs`.
+  std::string grade{};     // "good", "fair" or "poor"
+  std::string examined{};  // as machine::summary() words it
+  std::string loud{};      // as machine::to_text() words it; "" if all knobs are quiet
 };
 BOOST_DESCRIBE_STRUCT(SetupReply, (),
                       (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
-                       machine_facts, simulator))
+                       machine_facts, simulator, grade, examined, loud))
 
 // A build that the daemon will ask for later, for the same plan and in the same cache.
 struct NextBuild {

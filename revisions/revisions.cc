@@ -656,9 +656,12 @@ Result<void> check_out(const Repository& repository, const Checkout& checkout) {
 Result<bool> is_working_tree(const Repository& repository, const std::string& commit) {
   const auto top = top_of(repository);
   if (!top) return std::unexpected(top.error());
-  const auto changed = run_git(*top, {"diff", "--quiet", commit, "--"});
-  if (!changed) return std::unexpected(changed.error());
-  if (!is_well(*changed)) return false;
+  // With --quiet, git would count files that have a new time but their old content, because it may
+  // not refresh its index here.
+  const auto changes = run_git(*top, {"diff", "--no-ext-diff", "--no-textconv", "--no-color",
+                                      "--submodule=short", "--unified=0", commit, "--"});
+  if (!changes) return std::unexpected(changes.error());
+  if (!is_well(*changes) || !changes->out.empty()) return false;
   const auto others = git(*top, {"ls-files", "--others", "--exclude-standard", "-z"});
   if (!others) return std::unexpected(others.error());
   for (const std::string& path : split_at_zeros(*others))

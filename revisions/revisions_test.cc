@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -110,6 +111,20 @@ TEST_F(Revisions, SayWhetherTheWorkingTreeIsACommit) {
   EXPECT_TRUE(is_working_tree(repository(), "HEAD").value());
   write("repo/new", "x\n");
   EXPECT_FALSE(is_working_tree(repository(), "HEAD").value());
+}
+
+// For example after a copy of the repository, or after an edit that was taken back.
+TEST_F(Revisions, ANewTimeOfAFileIsNotAChange) {
+  write("repo/binary", std::string("\0\1\2", 3));
+  git("repo", "add -A && git commit -qm three");
+  for (const char* name : {"repo/kept", "repo/binary", "repo/lib/part/inner"})
+    fs::last_write_time(folder_ / name, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_TRUE(is_working_tree(repository(), "HEAD").value());
+  write("repo/binary", std::string("\0\1\3", 3));
+  EXPECT_FALSE(is_working_tree(repository(), "HEAD").value());
+  write("repo/binary", std::string("\0\1\2", 3));
+  fs::permissions(folder_ / "repo/kept", fs::perms::owner_exec, fs::perm_options::add);
+  EXPECT_FALSE(is_working_tree(repository(), "HEAD").value()) << "its mode has changed";
 }
 
 TEST_F(Revisions, ASubmoduleThatIsNotThereIsNamed) {

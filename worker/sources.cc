@@ -75,20 +75,34 @@ bool is_plan(const fs::path& path) {
   return lines.contains("\n[experiment]") && lines.contains("\n[[benchmark]]");
 }
 
+// Whether a `stabctl run` writes a file with this name into its folder, or a draft of such a file
+// (write_file_atomically).
+bool is_name_of_a_run(std::string_view name) {
+  constexpr std::array<std::string_view, 5> names{"run.sock", "worker.json", "quiesce.undo",
+                                                  "experiments.undo", "allocations.json"};
+  constexpr std::string_view of_worker = "worker-";
+  constexpr std::string_view ending = ".json";
+  constexpr std::size_t draft = std::string_view(".XXXXXX").size();
+  if (name.size() > draft && name[name.size() - draft] == '.' &&
+      name.substr(0, name.size() - draft).ends_with(ending))
+    name.remove_suffix(draft);
+  if (name.starts_with("stabd.") || std::ranges::find(names, name) != names.end()) return true;
+  // On a cluster, the worker of each node after the first has a file with the node's number.
+  if (!name.starts_with(of_worker) || !name.ends_with(ending)) return false;
+  name.remove_prefix(of_worker.size());
+  name.remove_suffix(ending.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // Whether this is the folder of a `stabctl run` with nothing else in it.
 bool is_of_a_run(const fs::path& path) {
-  constexpr std::array<std::string_view, 4> others{"run.sock", "worker.json", "quiesce.undo",
-                                                   "experiments.undo"};
   std::error_code error;
   if (!fs::is_directory(fs::symlink_status(path, error)) ||
       !fs::is_regular_file(path / "stabd.db", error))
     return false;
   fs::directory_iterator it(path, error);
-  for (; !error && it != fs::end(it); it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with("stabd.") && std::ranges::find(others, name) == others.end())
-      return false;
-  }
+  for (; !error && it != fs::end(it); it.increment(error))
+    if (!is_name_of_a_run(it->path().filename().string())) return false;
   return !error;
 }
 

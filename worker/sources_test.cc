@@ -93,6 +93,17 @@ TEST_F(SourcesTest, FoldersOfRunsAndWhatStabctlWroteAreNoSources) {
   folder_.write("plan/state/stabd.log", "x");
   folder_.write("plan/state/worker.json", "x");
   EXPECT_EQ(digest(), without);
+  // The files of a run on a cluster, and a draft of one.
+  for (const char* name :
+       {"allocations.json", "allocations.json.a1B2c3", "worker-1.json", "worker-12.json.a1B2c3"}) {
+    folder_.write(std::string("plan/state/") + name, "x");
+    EXPECT_EQ(digest(), without) << name;
+  }
+  for (const char* name : {"worker-.json", "worker-a.json", "other.json", "worker-1.json.a1B2c"}) {
+    folder_.write(std::string("plan/state/") + name, "x");
+    EXPECT_NE(digest(), without) << name;
+    fs::remove((folder_ / "plan/state/") + name);
+  }
   // A file of somebody else's: nothing of that folder is left out.
   folder_.write("plan/state/data", "x");
   EXPECT_NE(digest(), without);

@@ -12,12 +12,15 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text.h"
 #include "causal/run/prepare_program.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/profiler.h"
 #include "machine/containment.h"
 #include "machine/facts.h"
 #include "machine/program.h"
+#include "machine/quiet/doctor.h"
+#include "machine/quiet/quiet.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
 #include "machine/trial_group.h"
@@ -30,6 +33,9 @@
 
 namespace stab::worker {
 namespace {
+
+// The length of a text about the machine that the daemon accepts.
+constexpr std::size_t most_said = 4000;
 
 class Worker {
  public:
@@ -124,6 +130,16 @@ class Worker {
     if (topology->counts().numa_nodes > 1)
       if (auto bound = topology->bind_memory(choice->trial); !bound)
         reply.notes.push_back(bound.error().message);
+    if (request.examine) {
+      const auto findings = machine::examine(*topology, "", request.cpus);
+      reply.grade = to_string(machine::overall(findings));
+      reply.examined = one_line(machine::summary(findings), most_said);
+    }
+    if (request.check_knobs) {
+      const auto knobs = machine::choose_knobs(request.knobs);
+      if (!knobs) return {.error = knobs.error().message};
+      reply.loud = one_line(machine::to_text(machine::loud_now(*knobs, *choice)), most_said);
+    }
     choice_ = *choice;
     observer_.emplace(choice_.trial);
     if (auto counted = prepare_counters(request, reply.notes); !counted)

@@ -90,7 +90,7 @@ class Examination {
     if (choice->siblings)
       return add("cpus", Grade::fair, which,
                  "these CPUs are in the same core and slow each other down",
-                 "give this process CPUs in at least two cores");
+                 "let this process use CPUs of at least two cores");
     add("cpus", Grade::good, which);
   }
 
@@ -114,7 +114,8 @@ class Examination {
     const double share =
         total == 0 ? 0 : 100.0 * static_cast<double>(steal) / static_cast<double>(total);
     add("host", share >= 1 ? Grade::poor : Grade::fair,
-        fmt::format("a virtual machine; its host has taken {:.2g} % of the CPU time so far", share),
+        fmt::format("this is a virtual machine; its host has taken {:.2g} % of the CPU time so far",
+                    share),
         "other work on the host slows trials down, and this machine can't stop it",
         "measure on a physical machine, or use 'stabctl check --sd' to learn which changes you can "
         "detect");
@@ -214,7 +215,8 @@ class Examination {
       const bool on = passed_on && (" " + *passed_on + " ").contains(" cpuset ");
       return add(
           "isolation", Grade::fair,
-          on ? "cpusets of cgroup v2" : "cgroup v2, but its cpusets are switched off",
+          on ? "cpusets of cgroup v2"
+             : "this system has cgroup v2, but its cpusets are switched off",
           "other programs may run on the trials' CPUs until a cpuset forbids it",
           std::string(on ? "" : "echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control, then ") +
               "add other_processes to a plan's machine.knobs, or boot with isolcpus=LIST");
@@ -328,6 +330,16 @@ Grade overall(std::span<const Finding> findings) {
   Grade worst = Grade::good;
   for (const Finding& finding : findings) worst = std::max(worst, finding.grade);
   return worst;
+}
+
+std::string summary(std::span<const Finding> findings) {
+  std::string text = fmt::format("{} for measurements", to_string(overall(findings)));
+  std::string_view before = ": ";
+  for (const Grade grade : {Grade::poor, Grade::fair})
+    for (const Finding& finding : findings)
+      if (finding.grade == grade)
+        text += fmt::format("{}{} ({})", std::exchange(before, ", "), finding.name, finding.found);
+  return text;
 }
 
 Access access_to(const std::string& path) {

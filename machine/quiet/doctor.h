@@ -30,6 +30,9 @@ std::vector<Finding> examine(const Topology& topology, const std::string& root =
 // The grade of the worst finding.
 Grade overall(std::span<const Finding> findings);
 
+// "fair for measurements: smt (on), ...", with all findings that are not good, the poor ones first.
+std::string summary(std::span<const Finding> findings);
+
 // Whether this process may change the machine's settings, in the order of increasing obstacles.
 enum class Access {
   allowed,

@@ -27,6 +27,7 @@
 #include "base/text.h"
 #include "machine/processes.h"
 #include "machine/topology.h"
+#include "machine/trial_group.h"
 
 namespace stab::machine {
 namespace {
@@ -197,7 +198,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
-         .needs = "root; a cpufreq driver, which few virtual machines have",
+         .needs = "root, and a cpufreq driver (few virtual machines have one)",
          .effect = "the frequency follows the load: the first milliseconds of a trial run slower",
          .boot = "cpufreq.default_governor=performance"},
     Knob{.name = "energy_preference",
@@ -206,7 +207,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; intel_pstate, or amd_pstate in its active mode",
+         .needs = "root, and one of these drivers: intel_pstate, or amd_pstate in its active mode",
          .effect = "the CPU saves energy by running slower than it could",
          .boot = ""},
     Knob{.name = "boost",
@@ -215,8 +216,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
-         .needs = "root; intel_pstate, or a cpufreq driver that can turn boost off (acpi-cpufreq, "
-                  "amd_pstate)",
+         .needs = "root, and a driver that can turn boost off, such as intel_pstate, acpi-cpufreq "
+                  "or amd_pstate",
          .effect = "the frequency depends on temperature and on what the other cores do",
          .boot = ""},
     Knob{.name = "smt",
@@ -225,7 +226,7 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_HOTPLUG_SMT",
+         .needs = "root, and a kernel with CONFIG_HOTPLUG_SMT",
          .effect = "anything that runs on the other CPU of a trial's core slows the trial down",
          .boot = "nosmt"},
     Knob{.name = "idle_states",
@@ -233,7 +234,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; a cpuidle driver such as intel_idle or acpi_idle",
+         .needs = "root, and a cpuidle driver such as intel_idle or acpi_idle",
          .effect = "a CPU that sleeps deeply between trials wakes up late and with cold caches",
          .boot = "cpuidle.off=1"},
     Knob{.name = "cpu_dma_latency",
@@ -241,7 +242,8 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::good,
          .missing = Grade::good,
-         .needs = "root; CONFIG_CPU_IDLE, and a running experiment, which keeps the file open",
+         .needs = "root, a kernel with CONFIG_CPU_IDLE, and a running experiment (it keeps the "
+                  "file open)",
          .effect = "sleeping CPUs wake up late; however, CPUs that stay awake leave less power for "
                    "boosting the trials' CPUs",
          .boot = ""},
@@ -250,7 +252,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; interrupt controllers that can move interrupts",
+         .needs = "root, and interrupt controllers that can move interrupts",
          .effect = "the trials' CPUs serve device interrupts",
          .boot = "irqaffinity=LIST"},
     Knob{.name = "timer_migration",
@@ -258,7 +260,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_NO_HZ_COMMON and CONFIG_SMP",
+         .needs = "root, and a kernel with CONFIG_NO_HZ_COMMON and CONFIG_SMP",
          .effect = "timers move from idle CPUs to busy CPUs, such as the trials' CPUs",
          .boot = "sysctl.kernel.timer_migration=0"},
     Knob{.name = "nmi_watchdog",
@@ -266,7 +268,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_HARDLOCKUP_DETECTOR, and hardware counters",
+         .needs = "root, a kernel with CONFIG_HARDLOCKUP_DETECTOR, and hardware counters",
          .effect = "the watchdog interrupts every CPU and occupies one of the hardware counters",
          .boot = "nmi_watchdog=0"},
     Knob{.name = "numa_balancing",
@@ -274,7 +276,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_NUMA_BALANCING",
+         .needs = "root, and a kernel with CONFIG_NUMA_BALANCING",
          .effect = "the kernel unmaps pages to see which NUMA node uses them, and moves pages "
                    "while a trial runs",
          .boot = "numa_balancing=disable"},
@@ -283,7 +285,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_TRANSPARENT_HUGEPAGE",
+         .needs = "root, and a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
          .effect = "a kernel thread may turn a trial's memory into huge pages while the trial runs",
          .boot = ""},
     Knob{.name = "thp",
@@ -291,7 +293,7 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_TRANSPARENT_HUGEPAGE",
+         .needs = "root, and a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
          .effect = "a program that asks for huge pages gets them only if some are free, so its run "
                    "times fall into two groups",
          .boot = "transparent_hugepage=never"},
@@ -301,7 +303,7 @@ constexpr std::array table{
         .standard = true,
         .loud = Grade::fair,
         .missing = Grade::good,
-        .needs = "root; CONFIG_COMPACTION, Linux 5.9 or later",
+        .needs = "root, and a kernel with CONFIG_COMPACTION (Linux 5.9 or later)",
         .effect =
             "the kernel moves pages together in the background, including pages of a running trial",
         .boot = "sysctl.vm.compaction_proactiveness=0"},
@@ -310,7 +312,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root; CONFIG_KSM",
+         .needs = "root, and a kernel with CONFIG_KSM",
          .effect = "identical pages are merged, and the first write to each of them causes a fault",
          .boot = ""},
     Knob{.name = "swappiness",
@@ -339,8 +341,9 @@ constexpr std::array table{
          .moves_processes = true,
          .loud = Grade::fair,
          .missing = Grade::fair,
-         .needs = "root; CONFIG_CPUSETS, cgroups with cpusets, at least two CPUs, and an "
-                  "experiment that root or stabd's own user submitted",
+         .needs =
+             "root, a kernel with CONFIG_CPUSETS, cgroups with cpusets, at least two CPUs, and an "
+             "experiment that root or stabd's own user submitted",
          .effect = "other programs on this machine may run on the trials' CPUs",
          .boot = "isolcpus=LIST"},
 };
@@ -413,6 +416,12 @@ std::optional<std::vector<std::string>> own_cgroup(const std::string& root) {
   return std::nullopt;
 }
 
+// Whether the file is in a cgroup of trials. Trials must keep their CPUs, and under version 2 their
+// cgroup is not inside our own (machine/trial_group.h).
+bool is_of_trials(const std::string& file) {
+  return std::filesystem::path(file).parent_path().filename().string().starts_with(group_prefix);
+}
+
 // The files of the cgroups that {beside} stands for, level by level, and by name in each level.
 std::vector<std::string> cgroups_beside(std::string_view pattern, const std::string& root) {
   const auto own = own_cgroup(root);
@@ -426,7 +435,7 @@ std::vector<std::string> cgroups_beside(std::string_view pattern, const std::str
     const std::string name = depth < own->size() ? literal((*own)[depth]) : "";
     const auto ours = files_like(replaced(pattern, "{beside}", above + name), root);
     for (std::string& file : files_like(replaced(pattern, "{beside}", above + "*"), root))
-      if (name.empty() || std::ranges::find(ours, file) == ours.end())
+      if (!is_of_trials(file) && (name.empty() || std::ranges::find(ours, file) == ours.end()))
         files.push_back(std::move(file));
     above += name + "/";
   }

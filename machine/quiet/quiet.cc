@@ -230,6 +230,15 @@ Outcome outcome_of(const Setting& setting, std::string_view knob) {
   return outcome;
 }
 
+Outcome absence_of(std::string_view knob) {
+  return {.knob = std::string(knob),
+          .file = {},
+          .what = What::absent,
+          .found = {},
+          .value = {},
+          .reason = "this machine has no such setting"};
+}
+
 // Changes a setting. If that fails, reverts it at once.
 void change(Outcome& outcome, const Setting& setting, const std::string& root) {
   if (auto done = set(root + setting.file, setting.quiet, setting.form); done) {
@@ -396,13 +405,7 @@ Result<std::vector<Outcome>> quiesce(UndoLog& log, std::span<const Knob* const> 
       else if (!setting.is_quiet())
         change(outcomes.back(), setting, root);
     }
-    if (settings.empty())
-      outcomes.push_back({.knob = std::string(knob->name),
-                          .file = {},
-                          .what = What::absent,
-                          .found = {},
-                          .value = {},
-                          .reason = "this machine has no such setting"});
+    if (settings.empty()) outcomes.push_back(absence_of(knob->name));
   }
   return outcomes;
 }
@@ -549,6 +552,30 @@ std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {
     if (same == loud.end()) loud.push_back({.knob = outcome.knob, .reason = outcome.reason});
   }
   return loud;
+}
+
+std::vector<Loud> loud_now(std::span<const Knob* const> knobs, const CpuChoice& cpus,
+                           const std::string& root) {
+  std::vector<Outcome> outcomes;
+  for (const Knob* knob : knobs) {
+    const auto settings = read_knob(*knob, cpus, root);
+    if (settings.empty()) outcomes.push_back(absence_of(knob->name));
+    for (const Setting& setting : settings) {
+      outcomes.push_back(outcome_of(setting, knob->name));
+      if (setting.is_quiet() || !setting.error.empty()) continue;
+      outcomes.back().what = What::refused;
+      outcomes.back().reason = fmt::format("{} is {}, but its quiet value is {}", setting.file,
+                                           setting.found, setting.quiet);
+    }
+  }
+  return still_loud(outcomes);
+}
+
+std::string to_text(std::span<const Loud> loud) {
+  std::string text;
+  for (const Loud& each : loud)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", each.knob, each.reason);
+  return text;
 }
 
 }  // namespace stab::machine

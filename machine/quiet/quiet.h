@@ -181,5 +181,10 @@ struct Loud {
   std::string reason;
 };
 std::vector<Loud> still_loud(std::span<const Outcome> outcomes);
+// Finds the knobs that are not quiet now, and changes nothing.
+std::vector<Loud> loud_now(std::span<const Knob* const> knobs, const CpuChoice& cpus,
+                           const std::string& root = "");
+// "smt: the reason; ksm: the reason"
+std::string to_text(std::span<const Loud> loud);
 
 }  // namespace stab::machine

@@ -78,7 +78,8 @@ class CgroupTest : public QuietTest {
                                                     {"system.slice/stabd.service/below", ""},
                                                     {"system.slice/cron.service", "0"},
                                                     {R"(system.slice/a\x2d[b]*.service)", "2-3"},
-                                                    {"user.slice/user-0.slice", ""}};
+                                                    {"user.slice/user-0.slice", ""},
+                                                    {"stabd-trials-01234567-8-0", ""}};
 };
 
 TEST_F(CgroupTest, AllButOurOwnKeepOffTheTrialsCpusAndAreLetGo) {
@@ -88,9 +89,10 @@ TEST_F(CgroupTest, AllButOurOwnKeepOffTheTrialsCpusAndAreLetGo) {
   EXPECT_EQ(at(file("init.scope")), "0-1");
   EXPECT_EQ(at(file("system.slice/cron.service")), "0") << "it is kept to fewer already";
   EXPECT_EQ(at(file(R"(system.slice/a\x2d[b]*.service)")), "0-1");
-  // Ours, those above and below it; and what its parent confines anyway.
-  for (const char* name : {"system.slice", "system.slice/stabd.service",
-                           "system.slice/stabd.service/below", "user.slice/user-0.slice"})
+  // Ours, those above and below it; what its parent confines anyway; and the trials' own.
+  for (const char* name :
+       {"system.slice", "system.slice/stabd.service", "system.slice/stabd.service/below",
+        "user.slice/user-0.slice", "stabd-trials-01234567-8-0"})
     EXPECT_EQ(at(file(name)), "") << name;
   EXPECT_EQ(outcomes.size(), 4U);
   EXPECT_THAT(restore(log, root_).value(), Each(Field(&Outcome::what, What::restored)));
@@ -126,6 +128,7 @@ TEST_F(CgroupTest, InTheRootEveryOtherCgroupIsOne) {
   made_quiet(log, {"other_processes"});
   EXPECT_EQ(at(file("system.slice")), "0-1");
   EXPECT_EQ(at(file("user.slice")), "0-1");
+  EXPECT_EQ(at(file("stabd-trials-01234567-8-0")), "");
   restore(log, root_).value();
   expect_cgroups_as_they_were();
 }

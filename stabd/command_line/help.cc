@@ -476,8 +476,9 @@ void CommandLine::add_help_verbs() {
                    "completion words' to ask which words may come next")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish", "words"}));
-  completion->add_option("words", a.words,
-                         "With 'words': after --, the words that the user has typed so far");
+  completion->add_option(
+      "words", a.words,
+      "With 'words': the words that the user has typed so far. Write -- before them");
 }
 
 }  // namespace stab::command_line

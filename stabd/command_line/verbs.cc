@@ -368,8 +368,8 @@ void CommandLine::add_result_verbs() {
   json_flag(compare);
 
   CLI::App* rows = one_id(verb("export",
-                               "Export all trials, one per row or in the format of another tool, "
-                               "or a whole experiment as an archive",
+                               "Export the trials as a table or in the format of another tool, or "
+                               "export a whole experiment as an archive",
                                [&a] {
                                  return a.archive.empty()
                                             ? export_rows(a.common, a.id, a.rows)
@@ -440,7 +440,7 @@ void CommandLine::add_history() {
       ->check(CLI::Range(1, 1000));
   history
       ->add_option("--alpha", a.history.alpha,
-                   "If no series has changed: the probability that any change is reported. The "
+                   "Probability that any change is reported although no series has changed. The "
                    "probability that any alarm is raised is limited to the same value")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
@@ -578,10 +578,11 @@ void CommandLine::add_analyze() {
   analyze->add_flag("--independent-blocks", a.independent_blocks,
                     "Assume that blocks are not correlated with their neighbors in time. The "
                     "intervals become narrower, but are wrong if the assumption is false");
-  analyze->add_flag("--order-drawn", a.order_drawn,
-                    "Declare that the trials ran in random order (within each block, if there are "
-                    "blocks). With this option, a verdict also needs a randomization test. For a "
-                    "file from stabctl export, --block block or --random implies this option");
+  analyze->add_flag(
+      "--order-drawn", a.order_drawn,
+      "Declare that the trials ran in random order (within each block, if there are "
+      "blocks). With this option, a verdict also needs a randomization test. With --block block or "
+      "--random, a file from stabctl export does not need this option");
   analyze->add_option("--random-seed", a.seed, "Seed of the randomization tests")
       ->capture_default_str();
   analyze
@@ -592,11 +593,13 @@ void CommandLine::add_analyze() {
                    "losses do not depend on the levels")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
-  analyze->add_option("--lost-at-least", a.lost_at_least,
-                      "For rows without a value: the smallest value that the trial may have had, "
-                      "such as the timeout that ended the trial");
-  analyze->add_option("--lost-at-most", a.lost_at_most,
-                      "For rows without a value: the largest value that the trial may have had");
+  analyze->add_option(
+      "--lost-at-least", a.lost_at_least,
+      "For failed trials and rows without a value: the smallest value that the trial may have had, "
+      "such as the timeout that ended the trial");
+  analyze->add_option(
+      "--lost-at-most", a.lost_at_most,
+      "For failed trials and rows without a value: the largest value that the trial may have had");
   analyze
       ->add_option("--resolution", a.resolution,
                    "Resolution of the clock, in the unit of the response; intervals take the "

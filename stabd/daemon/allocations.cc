@@ -13,6 +13,14 @@
 
 #include "protocol/codec.h"
 
+namespace stab::protocol {
+
+// Earlier versions did not store the names.
+template <>
+inline constexpr Field field<&daemon::Owner::jobs>{.may_lack = true};
+
+}  // namespace stab::protocol
+
 namespace stab::daemon {
 namespace {
 
@@ -27,6 +35,19 @@ BOOST_DESCRIBE_STRUCT(Stored, (), (owners))
 
 }  // namespace
 
+std::string allocations_in(const std::string& state_directory) {
+  return state_directory + "/allocations.json";
+}
+
+Result<std::vector<Owner>> read_owners(const std::string& file) {
+  if (access(file.c_str(), F_OK) != 0 && errno == ENOENT) return std::vector<Owner>();
+  const auto text = read_file(file, most_in_file);
+  if (!text) return std::unexpected(text.error());
+  auto stored = protocol::from_text<Stored>(*text);
+  if (!stored) return fail(file + " cannot be read: " + stored.error().message);
+  return std::move(stored->owners);
+}
+
 Allocations::Allocations(Clock& clock, std::string file, Start start)
     : file_(std::move(file)), start_(std::move(start)), timer_(clock.timer([this] { look(); })) {}
 
@@ -36,12 +57,9 @@ Allocations::~Allocations() {
 
 Result<void> Allocations::take_over() {
   // Without the file, no step has run since the last attempt.
-  if (access(file_.c_str(), F_OK) != 0 && errno == ENOENT) return {};
-  const auto text = read_file(file_, most_in_file);
-  if (!text) return std::unexpected(text.error());
-  auto stored = protocol::from_text<Stored>(*text);
-  if (!stored) return fail(file_ + " cannot be read: " + stored.error().message);
-  owners_ = std::move(stored->owners);
+  auto stored = read_owners(file_);
+  if (!stored) return std::unexpected(stored.error());
+  owners_ = *std::move(stored);
   step_ended();
   return {};
 }
@@ -49,7 +67,18 @@ Result<void> Allocations::take_over() {
 Result<void> Allocations::step_starts(const Owner& owner) {
   timer_->stop();
   abandon();  // A2
-  if (std::ranges::find(owners_, owner) != owners_.end()) return {};
+  const auto known = std::ranges::find_if(owners_, [&owner](const Owner& each) {
+    return each.uid == owner.uid && each.gid == owner.gid;
+  });
+  if (known != owners_.end()) {
+    const std::size_t names = known->jobs.size();
+    for (const std::string& job : owner.jobs)
+      if (std::ranges::find(known->jobs, job) == known->jobs.end()) known->jobs.push_back(job);
+    // The names are only for people, so the step starts anyway.
+    if (known->jobs.size() != names)
+      if (const auto saved = save(); !saved) spdlog::warn("{}", saved.error().message);
+    return {};
+  }
   owners_.push_back(owner);
   auto saved = save();  // A1
   if (!saved) {
@@ -65,11 +94,17 @@ void Allocations::step_ended() {
   if (!owners_.empty()) timer_->start(std::chrono::milliseconds(0), period);
 }
 
+void Allocations::hurry(std::function<void()> freed) {
+  freed_ = std::move(freed);
+  if (!owners_.empty()) timer_->start(std::chrono::milliseconds(0), short_period);
+}
+
 void Allocations::look() {
   if (attempt_) {
     pollfd ended{attempt_->process.pidfd.get(), POLLIN, 0};
     if (poll(&ended, 1, 0) != 1) {
-      if (++looks_ <= most_looks) return;
+      // A daemon that ends soon does not replace it.
+      if (freed_ || ++looks_ <= most_looks) return;
       abandon();
       std::ranges::rotate(owners_, owners_.begin() + 1);
       return try_later();
@@ -85,7 +120,11 @@ void Allocations::look() {
     pause_ = period;
     if (const auto saved = save(); !saved) spdlog::warn("{}", saved.error().message);
   }
-  if (owners_.empty()) return timer_->stop();
+  if (owners_.empty()) {
+    timer_->stop();
+    if (freed_) freed_();
+    return;
+  }
   auto attempt = start_(owners_.front());
   if (!attempt) return try_later();
   attempt_ = *std::move(attempt);
@@ -97,6 +136,7 @@ void Allocations::try_later() {
     spdlog::warn(
         "steps have ended, but the cluster has not confirmed that it released all their "
         "allocations; stabd will ask again");
+  if (freed_) return timer_->start(short_pause, short_period);
   timer_->start(pause_, period);
   pause_ = std::min(2 * pause_, longest_pause);
 }

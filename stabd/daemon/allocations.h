@@ -28,9 +28,14 @@ namespace stab::daemon {
 struct Owner {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  bool operator==(const Owner&) const = default;
+  std::vector<std::string> jobs{};  // the names of the jobs of the steps that this user has started
 };
-BOOST_DESCRIBE_STRUCT(Owner, (), (uid, gid))
+BOOST_DESCRIBE_STRUCT(Owner, (), (uid, gid, jobs))
+
+// The file of a daemon with this state directory.
+std::string allocations_in(const std::string& state_directory);
+// The users in such a file; none if there is no file.
+Result<std::vector<Owner>> read_owners(const std::string& file);
 
 class Allocations {
  public:
@@ -47,14 +52,22 @@ class Allocations {
 
   // Reads the file of an earlier daemon, and begins to free what that has left.
   Result<void> take_over();
-  // A step of this user is about to start.
+  // A step of this user is about to start, as the jobs with these names.
   Result<void> step_starts(const Owner& owner);
   // No step is left: the processes that stand in for workers have ended.
   void step_ended();
+  // Whether the cluster may still hold allocations.
+  [[nodiscard]] bool has_owners() const { return !owners_.empty(); }
+  // The daemon ends soon, and no step is left. Looks often from now on, and calls `freed` when the
+  // cluster holds no allocation.
+  void hurry(std::function<void()> freed);
 
  private:
   static constexpr std::chrono::seconds period{10};
   static constexpr std::chrono::seconds longest_pause{640};
+  // The same for a daemon that ends soon.
+  static constexpr std::chrono::milliseconds short_period{100};
+  static constexpr std::chrono::milliseconds short_pause{1000};
   void look();
   void try_later();
   void abandon();
@@ -68,6 +81,7 @@ class Allocations {
   std::unique_ptr<Timer> timer_;         // runs while there are owners and no step
   std::chrono::seconds pause_ = period;  // before the next attempt; longer after each failure
   bool told_ = false;
+  std::function<void()> freed_;  // set while the daemon ends
 };
 
 }  // namespace stab::daemon

@@ -115,6 +115,67 @@ TEST_F(AllocationsTest, TheNextDaemonGoesOn) {
   EXPECT_EQ(attempts_.size(), 1U);
 }
 
+TEST_F(AllocationsTest, ADaemonThatEndsLooksOften) {
+  bool freed = false;
+  command_ = "exit 1";
+  const auto all = daemon();
+  ASSERT_TRUE(all->step_starts({.uid = 7}));
+  all->step_ended();
+  clock_.pass(1ms);
+  ASSERT_EQ(attempts_.size(), 1U);
+  all->hurry([&freed] { freed = true; });
+  clock_.pass(3s);
+  EXPECT_GE(attempts_.size(), 3U);
+  EXPECT_TRUE(all->has_owners());
+  EXPECT_FALSE(freed);
+  command_ = "exit 0";
+  clock_.pass(3s);
+  EXPECT_TRUE(freed);
+  EXPECT_FALSE(all->has_owners());
+  EXPECT_EQ(clock_.running(), 0U);
+}
+
+TEST_F(AllocationsTest, ADaemonThatEndsDoesNotReplaceAnAttempt) {
+  command_ = "sleep 1000";
+  const auto all = daemon();
+  ASSERT_TRUE(all->step_starts({.uid = 7}));
+  all->step_ended();
+  all->hurry([] {});
+  clock_.pass(10s);
+  EXPECT_EQ(attempts_.size(), 1U);
+}
+
+TEST_F(AllocationsTest, TheFileNamesTheJobsThatMayBeLeft) {
+  const auto names = [this] {
+    std::vector<std::string> all;
+    const auto owners = read_owners(directory_ / "allocations.json");
+    if (!owners) ADD_FAILURE() << owners.error().message;
+    if (owners)
+      for (const Owner& owner : *owners)
+        all.insert(all.end(), owner.jobs.begin(), owner.jobs.end());
+    return all;
+  };
+  EXPECT_TRUE(names().empty()) << "there is no file";
+  command_ = "exit 1";
+  const auto all = daemon();
+  for (const char* job : {"first", "second", "first"})
+    ASSERT_TRUE(all->step_starts({.uid = 7, .gid = 8, .jobs = {job}}));
+  all->step_ended();
+  clock_.pass(1min);
+  EXPECT_EQ(names(), (std::vector<std::string>{"first", "second"}));
+  command_ = "exit 0";
+  clock_.pass(1h);
+  EXPECT_TRUE(names().empty()) << "nothing is left";
+}
+
+TEST_F(AllocationsTest, TheFileOfAnEarlierVersionHasNoNames) {
+  ASSERT_TRUE(
+      write_file_atomically(directory_ / "allocations.json", R"({"owners":[{"uid":7,"gid":8}]})"));
+  const auto all = daemon();
+  clock_.pass(1h);
+  EXPECT_EQ(attempts_, std::vector<std::uint32_t>{7});
+}
+
 TEST_F(AllocationsTest, AnAttemptEndsBeforeAStepStarts) {
   command_ = "sleep 1000";
   const auto all = daemon();

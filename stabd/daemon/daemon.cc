@@ -171,13 +171,13 @@ Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& n
   if (plan.machines) {
     plan::Machines machines = *plan.machines;
     if (!node.name.empty()) machines.names = {node.name};
-    if (auto noted =
-            daemon_.allocations_.step_starts({.uid = experiment().uid, .gid = experiment().gid});
+    if (auto noted = daemon_.allocations_.step_starts({.uid = experiment().uid,
+                                                       .gid = experiment().gid,
+                                                       .jobs = {daemon_.workshop_.job_of(place)}});
         !noted)
       return noted;
-    auto started =
-        daemon_.workshop_.start_on(place, machines, node.others, experiment(),
-                                   daemon_.session_->privileged(), plan.network, std::move(events));
+    auto started = daemon_.workshop_.start_on(place, plan, machines, node.others, experiment(),
+                                              daemon_.session_->privileged(), std::move(events));
     if (!started && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
     return started;
   }
@@ -201,7 +201,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                                .groups = options_.groups,
                                .node_silence = options_.node_silence,
                                .node_wait = options_.node_wait}),
-      allocations_(*loop_, options_.state_directory + "/allocations.json",
+      allocations_(*loop_, allocations_in(options_.state_directory),
                    [this](const Owner& owner) { return workshop_.free_allocations(owner); }),
       queue_(geteuid(), options_.limits),
       turn_(*loop_, queue_, options_.limits.turn,
@@ -223,7 +223,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                 .containment = workshop_.containment()},
                options_.notify,
                [this] {
-                 if (ending_.waits_for_notices()) ending_.leave();
+                 if (ending_.is_leaving()) ending_.leave();
                }),
       accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
@@ -331,6 +331,11 @@ void Daemon::run_next() {
     auto fits = plan ? results::fits_a_turn(*plan, turn_.longest_of((*experiment)->uid), false)
                      : Result<void>();
     if (plan && fits) fits = has_its_network(*plan);
+    // The experiment may come from an archive.
+    if (plan && fits && plan->machines && !queue_.is_trusted((*experiment)->uid))
+      fits = fail(
+          "only root and stabd's own user may run experiments on a cluster: start a stabd of your "
+          "own ('stabd --state FOLDER --socket FILE'), then import and retry the experiment there");
     if (!plan || !fits) {
       (*experiment)->state = to_string(State::failed);
       (*experiment)->stopped_by.reset();
@@ -856,8 +861,13 @@ bool Daemon::owes_notices() const {
   return notices_.owed();
 }
 
-void Daemon::wait_for_notices() {
+bool Daemon::owes_allocations() const {
+  return allocations_.has_owners();
+}
+
+void Daemon::wait_to_leave() {
   allow_readers();
+  if (!workshop_.has_worker()) allocations_.hurry([this] { ending_.leave(); });
 }
 
 void Daemon::stop_loop() {

@@ -127,7 +127,8 @@ class Daemon final : private Ending::Steps {
   std::optional<std::chrono::nanoseconds> begin_to_stop() override;
   bool stop_worker() override;
   [[nodiscard]] bool owes_notices() const override;
-  void wait_for_notices() override;
+  [[nodiscard]] bool owes_allocations() const override;
+  void wait_to_leave() override;
   void stop_loop() override;
   void load_queue();
   void run_next();

@@ -20,12 +20,14 @@ class EndingTest : public testing::Test, protected Ending::Steps {
     return worker_;
   }
   [[nodiscard]] bool owes_notices() const override { return owed_; }
-  void wait_for_notices() override { ++waits_; }
+  [[nodiscard]] bool owes_allocations() const override { return allocations_; }
+  void wait_to_leave() override { ++waits_; }
   void stop_loop() override { over_ = true; }
 
   std::optional<std::chrono::nanoseconds> trial_;  // how long the running trial is waited for
   bool worker_ = false;
   bool owed_ = false;
+  bool allocations_ = false;
   int begun_ = 0;
   int stopped_ = 0;
   int waits_ = 0;
@@ -75,13 +77,35 @@ TEST_F(EndingTest, ASecondSignalDoesNotWaitForTheTrial) {
 TEST_F(EndingTest, NoticesAreWaitedForATime) {
   owed_ = true;
   ending_.stop();
-  EXPECT_TRUE(ending_.waits_for_notices());
+  EXPECT_TRUE(ending_.is_leaving());
   EXPECT_EQ(waits_, 1);
   ending_.leave();
   EXPECT_EQ(waits_, 1);
   clock_.pass(9'999ms);
   EXPECT_FALSE(over_);
   clock_.pass(1ms);
+  EXPECT_TRUE(over_);
+}
+
+TEST_F(EndingTest, AllocationsAreWaitedForATime) {
+  allocations_ = true;
+  ending_.stop();
+  EXPECT_TRUE(ending_.is_leaving());
+  EXPECT_EQ(waits_, 1);
+  clock_.pass(9'999ms);
+  EXPECT_FALSE(over_);
+  clock_.pass(1ms);
+  EXPECT_TRUE(over_);
+}
+
+TEST_F(EndingTest, TheEndComesWhenNoticesAndAllocationsAreDone) {
+  owed_ = allocations_ = true;
+  ending_.stop();
+  owed_ = false;
+  ending_.leave();
+  EXPECT_FALSE(over_);
+  allocations_ = false;
+  ending_.leave();
   EXPECT_TRUE(over_);
 }
 

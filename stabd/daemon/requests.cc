@@ -235,11 +235,10 @@ void Daemon::heed_damage(const std::vector<store::Damage>& damage) {
 }
 
 void Daemon::allow_readers() {
-  const bool trials_run =
-      session_ && session_->state() == State::running && !ending_.waits_for_notices();
+  const bool trials_run = session_ && session_->state() == State::running && !ending_.is_leaving();
   const plan::Plan* const plan = session_ ? &session_->plan() : nullptr;
-  room_.trials_run(
-      trials_run, plan != nullptr && (plan->quiesce != plan::Quiesce::off || plan->wait_for_quiet));
+  room_.trials_run(trials_run, plan != nullptr && !plan->machines &&
+                                   (plan->quiesce != plan::Quiesce::off || plan->wait_for_quiet));
 }
 
 void Daemon::tell_company() {

@@ -141,7 +141,7 @@ void Supervision::stopping(std::chrono::microseconds within, std::string_view ho
 
 namespace {
 
-constexpr std::chrono::seconds longest_wait_for_notices{10};
+constexpr std::chrono::seconds longest_wait_to_leave{10};
 
 }  // namespace
 
@@ -162,12 +162,14 @@ void Ending::abandon() {
 }
 
 void Ending::leave() {
-  if (!steps_.owes_notices()) return steps_.stop_loop();
+  const bool notices = steps_.owes_notices();
+  if (!notices && !steps_.owes_allocations()) return steps_.stop_loop();
   if (std::exchange(leaving_, true)) return;
-  steps_.wait_for_notices();
-  spdlog::info("stabd waits up to {} for unfinished notices; a second signal ends the wait",
-               format_duration(longest_wait_for_notices));
-  timer_->start(longest_wait_for_notices);
+  spdlog::info("stabd waits up to {} for {}; a second signal ends the wait",
+               format_duration(longest_wait_to_leave),
+               notices ? "unfinished notices" : "the cluster to free its allocations");
+  timer_->start(longest_wait_to_leave);
+  steps_.wait_to_leave();
 }
 
 void Ending::ring() {

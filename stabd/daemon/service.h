@@ -70,8 +70,9 @@ class Supervision {
 };
 
 // The daemon's end, in stages. The first signal lets the running trial end, if the settings say so
-// and it ends in time, and lets notices go out. The next signal doesn't wait for the trial, and one
-// during the wait for notices ends that wait.
+// and it ends in time. Then the daemon waits a short time until notices have gone out and a cluster
+// has freed its allocations. The next signal doesn't wait for the trial, and one during the last
+// wait ends that wait.
 class Ending {
  public:
   // The daemon's work at each stage.
@@ -84,8 +85,11 @@ class Ending {
     // otherwise Ending::leave() follows when the worker has ended.
     virtual bool stop_worker() = 0;
     [[nodiscard]] virtual bool owes_notices() const = 0;
-    // Nothing but notices is waited for from now on.
-    virtual void wait_for_notices() = 0;
+    // Whether a cluster may still hold allocations.
+    [[nodiscard]] virtual bool owes_allocations() const = 0;
+    // Nothing but notices and allocations is waited for from now on. Ending::leave() follows when
+    // one of them may be done.
+    virtual void wait_to_leave() = 0;
     virtual void stop_loop() = 0;
 
    protected:
@@ -98,12 +102,12 @@ class Ending {
   void stop();
   // Doesn't wait for the running trial.
   void abandon();
-  // No worker is left. Waits a short time for notices that are due.
+  // No worker is left. Waits a short time for notices that are due, and for allocations.
   void leave();
 
   [[nodiscard]] bool has_begun() const { return begun_; }
   [[nodiscard]] bool abandons_trial() const { return abandoned_; }
-  [[nodiscard]] bool waits_for_notices() const { return leaving_; }
+  [[nodiscard]] bool is_leaving() const { return leaving_; }
 
  private:
   void ring();
@@ -111,7 +115,7 @@ class Ending {
   Steps& steps_;
   bool begun_ = false;
   bool abandoned_ = false;  // the running trial is not waited for
-  bool leaving_ = false;    // only notices are waited for
+  bool leaving_ = false;    // only notices and allocations are waited for
   std::unique_ptr<Timer> timer_;
 };
 

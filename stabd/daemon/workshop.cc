@@ -431,9 +431,13 @@ std::string Workshop::token_of(std::size_t place) const {
   return place == 0 ? token_ : fmt::format("{}-{}", token_, place);
 }
 
+std::string Workshop::job_of(std::size_t place) const {
+  return cluster::job_name(token_, place);
+}
+
 WorkerStart Workshop::head_for(std::size_t place, cluster::StepStart step) const {
   step.program = options_.program;
-  step.name = cluster::job_name(token_, place);
+  step.name = job_of(place);
   step.token = token_of(place);
   step.silence_ms = options_.node_silence.count();
   step.wait_ms = options_.node_wait.count();
@@ -450,15 +454,16 @@ WorkerStart Workshop::head_for(std::size_t place, cluster::StepStart step) const
           .containment = containment_};
 }
 
-Result<void> Workshop::start_on(std::size_t place, const plan::Machines& machines,
+Result<void> Workshop::start_on(std::size_t place, const plan::Plan& plan,
+                                const plan::Machines& machines,
                                 const std::vector<std::string>& others,
-                                const store::Experiment& experiment, bool privileged, bool network,
+                                const store::Experiment& experiment, bool privileged,
                                 WorkerEvents events) {
   cluster::StepStart step = cluster::step_on(machines);
-  step.comment = fmt::format("experiment {}: {}", experiment.id, one_line(experiment.name, 100));
+  step.comment = cluster::job_comment(plan, std::to_string(experiment.id), experiment.name);
   step.others = others;
   step.privileged = privileged;
-  step.network = network;
+  step.network = plan.network;
   group_.reset();
   WorkerStart head = head_for(place, std::move(step));
   head.uid = experiment.uid;

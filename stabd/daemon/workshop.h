@@ -148,11 +148,13 @@ class Workshop {
   // Starts a worker for this experiment; requires !has_worker().
   Result<void> start(const store::Experiment& experiment, bool privileged, bool network,
                      WorkerEvents events);
-  // Starts a worker on a node of a cluster that is none of `others`; requires that this place has
-  // none. Our machine has no part in its trials.
-  Result<void> start_on(std::size_t place, const plan::Machines& machines,
+  // Starts a worker on one of these nodes of a cluster that is none of `others`; requires that this
+  // place has none. Our machine has no part in its trials.
+  Result<void> start_on(std::size_t place, const plan::Plan& plan, const plan::Machines& machines,
                         const std::vector<std::string>& others, const store::Experiment& experiment,
-                        bool privileged, bool network, WorkerEvents events);
+                        bool privileged, WorkerEvents events);
+  // The name of the job in which such a worker runs.
+  [[nodiscard]] std::string job_of(std::size_t place) const;
   // Starts a process that frees the allocations of such workers of this user.
   [[nodiscard]] Result<Allocations::Attempt> free_allocations(const Owner& owner) const;
   // How long such a worker may take to answer its first request.

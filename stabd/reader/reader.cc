@@ -436,7 +436,8 @@ Result<protocol::PlanReply> checked(const SubmitRequest& submitted, const ReadRe
   if (!knobs) return std::unexpected(knobs.error());
   const std::string& forbidden =
       machine::moves_processes(*knobs) ? user.may_not_move : user.may_not_quiesce;
-  if (plan->quiesce == plan::Quiesce::strict && !forbidden.empty())
+  // The settings of a cluster's nodes are a matter of the nodes' prolog.
+  if (plan->quiesce == plan::Quiesce::strict && !plan->machines && !forbidden.empty())
     return fail(forbidden +
                 ": use machine.quiesce = \"best-effort\" or \"off\", or ask the person who runs "
                 "stabd");

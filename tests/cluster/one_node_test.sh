@@ -14,6 +14,14 @@ at_end() {
   "$lab" stop "$folder" 2>/dev/null
 }
 
+# Slurm runs our program before and after each job. The file of n2's settings is in n2's own /tmp.
+quiet_node=$folder/usr/share/stabd/slurm/quiet-node
+mkdir -p "$folder/usr/bin" "${quiet_node%/*}"
+sed 's|^log=.*|log=/tmp/quiet-node.undo|' "$1/packaging/slurm/quiet-node" >"$quiet_node"
+chmod 755 "$quiet_node"
+ln -s "$stabctl" "$folder/usr/bin/stabctl"
+printf 'Prolog=%s\nEpilog=%s\n' "$quiet_node" "$quiet_node" >"$folder/more.conf"
+
 code=0
 "$lab" start "$folder" 2 || code=$?
 [[ $code != 77 ]] || skip_all "there is no laboratory here"
@@ -142,6 +150,50 @@ forget
 in_lab pkill -f "^$folder/stabd --state $folder/own" || fail "the user's stabd has ended"
 [[ $(xargs <"$shared/id") == "1 1 group" ]] || fail "the program has other rights than its user: $(xargs <"$shared/id")"
 
+# A plan asks for a quiet node. On n2, a folder of the test's own stands for the settings.
+if [[ ! -d /sys/kernel/mm ]]; then
+  echo "skipped: a kernel without /sys/kernel/mm has no such settings"
+else
+  knob=/sys/kernel/mm/ksm/run
+  on_n2() { "$lab" on "$folder" n2 "$@"; }
+  knob_is() { [[ $(on_n2 cat $knob) == "$1" ]]; }
+  on_n2 sh -c "mount -t tmpfs none /sys/kernel/mm && mkdir /sys/kernel/mm/ksm && echo 1 >$knob" || fail "n2 gets no settings"
+  [[ $(in_lab "$stabctl" doctor --machines) == *"a plan with machine.quiesce makes its nodes quiet"* ]] ||
+    fail "doctor does not see the prolog"
+  quiet='nodes = ["n2"]
+[machine]
+quiesce = "strict"
+knobs = ["ksm"]'
+  plan quiet "cat $knob >>$shared/seen" "$quiet"
+  id=$(submit quiet)
+  expect_whole "$id"
+  [[ $(sort -u "$shared/seen") == 0 ]] || fail "the setting was not quiet: $(sort "$shared/seen" | uniq -c)"
+  until_true "the allocation of a quiet node is freed" no_job
+  until_true "the setting is back" knob_is 1
+  [[ $(ctl report "$id" --full) == *"node n2 is "*" for measurements"* ]] || fail "the report does not say how quiet n2 is"
+  # Other jobs change nothing, nor does a job that shares its node.
+  wish="experiment 1, quiet node (1 CPUs: ksm): x"
+  [[ $(in_lab srun -w n2 --exclusive cat $knob) == 1 ]] || fail "a job without a wish gets a quiet node"
+  [[ $(in_lab srun -w n2 --comment="$wish" cat $knob) == 1 ]] || fail "a job that shares its node gets a quiet node"
+  until_true "the node is free" no_job
+  # An epilog that did not run: the next job's prolog puts the setting back.
+  on_n2 "$stabctl" quiet apply --log /tmp/quiet-node.undo --knobs ksm >/dev/null || fail "the setting cannot be changed"
+  knob_is 0 || fail "the setting was not changed"
+  [[ $(in_lab srun -w n2 cat $knob) == 1 ]] || fail "a setting that was left behind is not put back"
+  # A setting that can't be changed.
+  on_n2 mount -o remount,ro /sys/kernel/mm
+  id=$(submit quiet)
+  until_true "experiment $id fails" equals failed field "$id" state
+  [[ $(field "$id" reason) == *"not quiet: node n2: ksm: $knob is 1, but its quiet value is 0"*quiet-node* ]] ||
+    fail "it fails for another reason: $(field "$id" reason)"
+  plan loud "exit 0" "${quiet/strict/best-effort}"
+  id=$(submit loud)
+  expect_whole "$id"
+  [[ $(sql "SELECT text FROM event WHERE experiment = $id AND kind = 'loud'") == "node n2: ksm: $knob is 1"* ]] ||
+    fail "the knob that is not quiet is not named"
+  on_n2 umount /sys/kernel/mm
+fi
+
 # A partition that does not exist.
 plan partition "exit 0" 'partition = "nowhere"'
 id=$(submit partition)
@@ -225,4 +277,22 @@ until_true "stabd ends" no_daemon
 until_true "the allocation is left" has_job
 start_daemon
 until_true "the next stabd frees the allocation" is_freed
+
+# The controller is away when 'stabctl run' ends, so it says how to end the job that may be left.
+forget
+cp "$stabctl" "$folder/stabctl"
+"$lab" run "$folder" env HOME="$folder" "$folder/stabctl" run --folder "$folder/run" "$shared/lost.toml" \
+  >"$work/run.out" 2>"$work/run.err" &
+run=$!
+until_true "a trial of the run begins" test -e "$shared/began"
+until_true "the controller saves the job of the run" test "$folder/controller/job_state" -nt "$shared/began"
+in_lab kill -KILL $("$lab" pids "$folder" slurmctld)
+touch "$shared/go"
+wait "$run" || fail "the run fails: $(cat "$work/run.err")"
+left=$(grep -oE 'scancel --name=stabd-[^ ;]+' "$work/run.err") ||
+  fail "the run does not name its job: $(cat "$work/run.err")"
+"$lab" again "$folder" slurmctld
+until_true "the controller answers" in_lab squeue
+in_lab $left
+until_true "the command frees the allocation of the run" is_freed
 finish

@@ -66,8 +66,8 @@ END
 touch "$shared/empty"
 printf '[experiment]\nname = "alone"\n[[benchmark]]\nname = "b"\nrun = ["/bin/true"]\n' >"$shared/alone.toml"
 checked=$("$stabctl" check "$shared/several.toml")
-for words in "3 nodes of a Slurm cluster" "2 comparisons on these 3 nodes, corrected together; each error term has 27 degrees of freedom" \
-  "2 comparisons on nodes like these, corrected together; each error term has 2 degrees of freedom"; do
+for words in "3 nodes of a Slurm cluster" "2 comparisons on these 3 nodes are corrected together, and each error term has 27 degrees of freedom" \
+  "2 comparisons on nodes like these are corrected together, and each error term has 2 degrees of freedom"; do
   [[ $checked == *"$words"* ]] || fail "check lacks '$words': $checked"
 done
 [[ $(in_lab "$stabctl" check "$shared/several.toml") == *"  n1: IDLE"*"  n3: IDLE"* ]] || fail "check does not show the nodes' states"

@@ -356,8 +356,8 @@ TEST_F(CausalPlan, AChangeIsMeasuredBesideWhatWasPredicted) {
   ASSERT_EQ(said.code, 0) << said.err;
   EXPECT_THAT(said.out,
               StartsWith("Prediction: 25 % less time in " + line_of("hot") + " would save "));
-  EXPECT_THAT(said.out, HasSubstr("of the time per visit. Measurement: version=new instead of "
-                                  "version=old saved "));
+  EXPECT_THAT(said.out, HasSubstr("of the time per visit. Measurement: with version=new instead "
+                                  "of version=old, the program saved "));
   EXPECT_THAT(said.out, HasSubstr("of wall. Conclusion: the change had "));
 
   std::vector<std::string> as_json = words;

@@ -63,11 +63,10 @@ class CausalTest : public ::testing::Test {
 TEST_F(CausalTest, TheAnswerIsFirstAndTheLinesAreBelowIt) {
   const Output text = causal({"--read", put("p.coz", profile_of(6))});
   ASSERT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(
-      text.out,
-      StartsWith("Progress point point: make a.cc:3 faster: if it took 25 % less time, the result "
-                 "would be "));
-  EXPECT_THAT(text.out, HasSubstr(" less time per visit.\n"));
+  EXPECT_THAT(text.out,
+              StartsWith("Progress point point: make a.cc:3 faster: if it took 25 % less time, the "
+                         "program would save "));
+  EXPECT_THAT(text.out, HasSubstr(" of the time per visit.\n"));
   EXPECT_THAT(text.out, HasSubstr("contention"));
   EXPECT_THAT(text.out, HasSubstr("720 experiments in 6 runs"));
   EXPECT_THAT(text.out, Not(HasSubstr("fewer than 5 runs")));
@@ -140,8 +139,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
   const Output text = causal({"--read", put("bad.coz", bad)});
   ASSERT_EQ(text.code, 0) << text.err;
   const std::string said =
-      "1 more experiment is left out, because its duration is below 0. coz writes a duration below "
-      "0 if the pauses took longer than the experiment.\n";
+      "1 more experiment has a duration below 0 and is left out. coz writes a duration below 0 if "
+      "the pauses took longer than the experiment.\n";
   EXPECT_EQ(text.out, wanted.out + said);
   const Output both = causal({"--json", "--read", lab_.path("bad.coz"), lab_.path("good.coz"),
                               lab_.path("bad.coz"), "--coz", lab_.path("all.coz")});
@@ -154,7 +153,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(
       refused.err,
-      EndsWith("none.coz: the profile has no usable experiment: 1 has a duration below 0\n"));
+      EndsWith(
+          "none.coz: the profile has no usable experiment: 1 experiment has a duration below 0\n"));
 }
 
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {

@@ -42,13 +42,14 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_THAT(
       check.out,
-      AllOf(HasSubstr("counts sets of events in turn, one set in each block:\n  set 1, in 6 "
-                      "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
-                      "task-clock\nwith 6 blocks for each set of events, the plan finds only large "
-                      "changes in the events: use more repetitions or fewer sets to find smaller "
-                      "changes\n"),
-            HasSubstr("also compares minor-faults:u and gives separate verdicts on it (less is "
-                      "better), in the blocks that count it\n")));
+      AllOf(
+          HasSubstr("the plan counts sets of events in turn, one set in each block:\n  set 1, in 6 "
+                    "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
+                    "task-clock\nwith 6 blocks for each set of events, the plan finds only large "
+                    "changes in the events: use more repetitions or fewer sets to find smaller "
+                    "changes\n"),
+          HasSubstr("the plan also compares minor-faults:u, with separate verdicts (less is "
+                    "better), in the blocks that count it\n")));
   const json sets =
       json::parse(lab_.ctl({"check", "--json", lab_.path("plan.toml")}).out)["rotate"];
   EXPECT_EQ(sets.size(), 2U);

@@ -72,7 +72,7 @@ TEST_F(Faults, APlanThatDoesNotExistIsNamed) {
   EXPECT_EQ(output.code, 1);
   EXPECT_THAT(
       output.err,
-      HasSubstr("there is no file nothing.toml: name a plan, a TOML file ('stabctl keys' "));
+      HasSubstr("there is no file nothing.toml: name the TOML file of a plan ('stabctl keys' "));
 }
 
 TEST_F(Faults, AFolderIsNoPlan) {

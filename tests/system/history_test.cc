@@ -172,7 +172,7 @@ TEST_F(HistoryTest, AnotherNumberAndOtherExperimentsCanBeAskedFor) {
   const Output last = history({"b", "--last", "5"});
   EXPECT_THAT(last.out, HasSubstr("b, rate: 5 experiments"));
   EXPECT_THAT(last.out, HasSubstr("8 earlier experiments were not examined (--last)."));
-  EXPECT_THAT(last.out, HasSubstr("1 of 1 series is too short"));
+  EXPECT_THAT(last.out, HasSubstr("1 of 1 series cannot be tested for changes"));
   EXPECT_THAT(last.out, Not(HasSubstr("---- change")));
 }
 

@@ -141,7 +141,7 @@ TEST_F(Measures, CheckSaysWhatWillBeReadAndRefusesWhatCannotBe) {
 TEST_F(Measures, SeveralResponsesAreComparedEachForItself) {
   write_plan(script, measures + "[analysis]\nresponse = [\"wall\", \"ops\"]\nhigher = [\"ops\"]\n");
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
-  EXPECT_THAT(check.out, HasSubstr("also compares ops and gives separate verdicts on it (more is "
+  EXPECT_THAT(check.out, HasSubstr("the plan also compares ops, with separate verdicts (more is "
                                    "better)\n"));
   const int id = run_to_end();
   const json document = report(id);

@@ -173,6 +173,24 @@ TEST_F(Archives, OfAPlanWithRootsRightsHaveNoneOfThem) {
   EXPECT_THAT(as(bob, {"logs", "3"}).out, HasSubstr("CapEff: 0000000000000000"));
 }
 
+// Root's daemon would wait for Slurm, and nobody else's experiment would run meanwhile.
+TEST_F(Archives, OfAPlanForAClusterDoNotRunForUsers) {
+  lab_.write("cluster.toml",
+             "[experiment]\nname = \"cluster\"\n[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+             "repetitions = 1\n[machines]\nengine = \"slurm\"\n");
+  ASSERT_EQ(as(0, {"pause", "--queue"}).code, 0);
+  ASSERT_EQ(as(0, {"submit", lab_.path("cluster.toml")}).code, 0);
+  ASSERT_EQ(as(0, {"cancel", "2"}).code, 0);
+  ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
+  ASSERT_EQ(as(0, {"export", "2", "--archive", lab_.path("cluster.stab")}).code, 0);
+  ASSERT_EQ(chmod(lab_.path("cluster.stab").c_str(), 0644), 0);
+  ASSERT_EQ(as(bob, {"import", lab_.path("cluster.stab")}).code, 0);
+  ASSERT_EQ(as(bob, {"retry", "3"}).code, 0);
+  EXPECT_EQ(as(bob, {"watch", "3"}).code, 5);
+  EXPECT_THAT(joined(as(bob, {"status", "3"}).out),
+              HasSubstr("only root and stabd's own user may run experiments on a cluster"));
+}
+
 TEST_F(Archives, ThatWereSentInPartLeaveNothingWhenTheirSenderGoes) {
   const std::string says = R"({"verb":"hello","protocol":)" + std::to_string(protocol::version) +
                            R"(,"version":"x"})"

@@ -117,7 +117,7 @@ TEST_F(Stopping, APreciseExperimentEndsAfterItsFewestBlocksAndItsIntervalsAreWid
   const std::string text = lab_.ctl({"report", "1", "--full"}).out;
   EXPECT_THAT(joined(text), HasSubstr("96.25 % interval"));
   EXPECT_THAT(joined(text),
-              HasSubstr("by precision: when every interval extends at most 50 % to either side"));
+              HasSubstr("ends when every interval extends at most 50 % to either side"));
 }
 
 TEST_F(Stopping, ARuleThatIsNotMetEndsWithTheLastBlock) {

@@ -221,7 +221,7 @@ TEST_F(Studies, AFractionalDesignNamesWhatItCannotTellApart) {
   const json report = run("half", plan);
   const std::string text = check("half");
   EXPECT_THAT(text, HasSubstr("half: fractional, 1 benchmark x 8 cells in 6 blocks"));
-  EXPECT_THAT(text, HasSubstr("fraction: 8 of 16 cells, resolution 4"));
+  EXPECT_THAT(text, HasSubstr("fraction: the plan runs 8 of 16 cells; the resolution is 4"));
   EXPECT_THAT(text, HasSubstr("I = n:work:aslr:env_bytes"));
   EXPECT_THAT(text, HasSubstr("= aslr:env_bytes"));
   EXPECT_EQ(

@@ -139,8 +139,10 @@ TEST_F(Wait, CheckSaysWhatIsWaitedForAndWhatIsNotThereToWaitFor) {
       "[[benchmark]]\nname = 'b'\nrun = ['true']\n");
   const Output check = lab_.ctl({"check", "plan.toml"});
   EXPECT_EQ(check.code, 0) << check.err;
-  EXPECT_THAT(check.out, HasSubstr("before each block, trials wait up to 2 min 0 s for a quiet "
-                                   "machine: other programs use at most 10 % of the CPUs"));
+  EXPECT_THAT(
+      check.out,
+      HasSubstr("before each block, trials wait up to 2 min 0 s for a quiet "
+                "machine. On a quiet machine, other programs use at most 10 % of the CPUs"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);
   EXPECT_EQ(design["wait_for_quiet"]["most_ns"], 120'000'000'000);
 }

@@ -42,8 +42,10 @@ std::string refusal_of(const protocol::SetupReply& reply) {
   };
   if (reply.notes.size() > most_notes || reply.machine_facts.size() > most_facts)
     return "the description of the machine is too long";
-  for (const std::string* text :
-       {&reply.machine_key, &reply.machine_host, &reply.trial_cpus, &reply.simulator})
+  if (!reply.grade.empty() && !store::quietness_named(reply.grade))
+    return "the grade of the machine is not known";
+  for (const std::string* text : {&reply.machine_key, &reply.machine_host, &reply.trial_cpus,
+                                  &reply.simulator, &reply.examined, &reply.loud})
     if (!is_short_line(*text)) return "the description of the machine is not a single line";
   return std::ranges::all_of(reply.notes, is_short_line)
              ? ""
@@ -184,7 +186,8 @@ void Session::save_state() {
                                            : experiment_.state + ": " + experiment_.reason);
 }
 
-// Stores an event for people who look later; the experiment does not depend on it.
+// Stores an event for people who look later. Later sessions only read cpus_event, and can do
+// without it.
 void Session::note(const std::string& kind, const std::string& text) {
   const auto added = store_.add_event(
       {.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
@@ -234,7 +237,7 @@ void Session::worker_said(const std::string& line, std::size_t at) {
     if (const std::string refusal = refusal_of(*node); !refusal.empty() || !plan_.machines)
       return bad(refusal.empty() ? "the experiment does not run on a cluster" : refusal);
     if (place.asked != protocol::setup_index || !place.node.node.empty())
-      return bad("the worker named its node twice, or too late");
+      return bad("the worker named its node twice, or named it too late");
     return came_up_on(place, *node);
   }
   if (const auto* lost = std::get_if<protocol::LostReply>(&*reply)) {
@@ -297,7 +300,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
          "ran in a different state of the machine");
   if (!has_several() || is_first) experiment_.machine = *machine;
   // Later workers try to keep to the CPUs of the first trials.
-  if (experiment_.trial_cpus.empty()) experiment_.trial_cpus = reply.trial_cpus;
+  const bool may_be_elsewhere = plan_.machines && !has_several() && !has_trials(place);
+  if (experiment_.trial_cpus.empty() || may_be_elsewhere) experiment_.trial_cpus = reply.trial_cpus;
   if (!stored(store_.update_experiment(experiment_))) return;
   if (has_several())
     note(std::string(results::hardware_event),
@@ -306,6 +310,9 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
                               has_several() ? fmt::format("on node {} ", place.node.node) : "",
                               reply.trial_cpus));
   place.simulator = reply.simulator;
+  place.grade = reply.grade;
+  place.examined = reply.examined;
+  place.loud = reply.loud;
   if (!plan_.machines) around_.stay_off_trials(place.cpus.others, place.cpus.shared);
   for (const std::string& text : reply.notes) note("machine", text);
   place.builds_since = steady_clock::now();
@@ -420,6 +427,9 @@ void Session::ran(Place& place, protocol::RunReply reply) {
 
 void Session::keep(Place& place, store::Trial row) {
   const Schedule::Step step = *place.trial;
+  if (has_several() && first_cpus_.try_emplace(place.node.node, place.cpus.trial).second)
+    note(std::string(cpus_event),
+         fmt::format("{}: {}", place.node.node, machine::to_string(place.cpus.trial)));
   row.last = place.schedule->is_last(step, row.status);
   const auto before = steady_clock::now();
   const auto added = store_.add_trial(row);
@@ -468,14 +478,17 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
     place.trial = step;
     store::Trial row = row_for(place, *step);
     row.started_ns = wall_clock_ns();
-    row.reason = fmt::format("the trial's worker {} {} times in a row", how, place.losses);
+    row.reason =
+        fmt::format("the trial's worker {}; this happened {} times in a row", how, place.losses);
     if (plan_.machines) never_whole_.insert(block_at(step->position));
     keep(place, std::move(row));
   }
   if (place.losses >= max_losses)
-    return apply(Event::gave_up,
-                 fmt::format("the worker {} {} times without finishing a build or a trial", how,
-                             place.losses));
+    return apply(
+        Event::gave_up,
+        fmt::format(
+            "the worker {}; this happened {} times, and no build or trial finished meanwhile", how,
+            place.losses));
   spdlog::warn("experiment {}: the worker {}; a new worker continues", experiment_.id, how);
   start_again(place, "");
 }
@@ -582,10 +595,14 @@ void Session::refuse(const std::string& why) {
   apply(next(state_, Event::refused) ? Event::refused : Event::gave_up, why);
 }
 
-// E10. Only this place starts again.
+// E10. Only this place starts again. The node's time to come back begins again whenever the
+// controller was away.
 void Session::wait_for_node(Place& place, const std::string& why, bool may_end) {
   const auto now = steady_clock::now();
-  if (!place.waits_since) place.waits_since = now;
+  if (!may_end)
+    place.waits_since.reset();
+  else if (!place.waits_since)
+    place.waits_since = now;
   if (may_end && now - *place.waits_since > around_.node_patience())
     return apply(Event::gave_up, why + " 'stabctl retry' continues from here");
   place.waits = true;
@@ -599,7 +616,7 @@ Result<void> Session::hold(std::uint32_t uid) {
   if (experiment_.held_by != 0) experiment_.held_by = uid;
   apply(Event::hold, held_reason(*experiment_.held_by));
   if (unsaved_why_.empty()) return {};
-  return fail(fmt::format("experiment {} is being paused, but that cannot be stored{}: {}",
+  return fail(fmt::format("experiment {} is being paused, but its new state cannot be stored{}: {}",
                           experiment_.id, unsaved_ ? " yet" : "", unsaved_why_));
 }
 

@@ -26,10 +26,11 @@
 //      workers are on the node of the first one. If a worker is lost that did not end by itself, no
 //      trial counts as failed.
 //  E10 With several machines, each place has the blocks that design/trial_list.h deals out to it, and
-//      one node. Its worker is lost and started again without the other places' knowledge. No trial
-//      runs before all places are ready, and the analysis begins when all have finished. The
-//      stopping rule and the plan's time are asked when all places have run as many blocks: a place
-//      that has waits for the others.
+//      one node. Its worker is lost and started again without the other places' knowledge, and
+//      later workers keep to the CPUs of the node's first trials, if they can. No trial runs before
+//      all places are ready, and the analysis begins when all have finished. The stopping rule and
+//      the plan's time are asked when all places have run as many blocks: a place that has waits
+//      for the others.
 //  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
 //      not stored: a session that continues the experiment waits again.
 #pragma once
@@ -38,6 +39,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -86,8 +88,12 @@ struct Place {
   std::chrono::nanoseconds last_commit{0};  // how long it took to store the last trial, which
                                             // becomes a reading of the next one
 
-  // The node of a cluster where the worker is, and why it is lost; empty on our own machine.
+  // The node of a cluster where the worker is, what the worker says about the node's settings
+  // (protocol::SetupReply), and why the worker is lost; empty on our own machine.
   protocol::NodeReply node;
+  std::string grade;
+  std::string examined;
+  std::string loud;
   std::optional<protocol::LostReply> lost;
   unsigned losses = 0;       // workers lost since the last result
   unsigned node_losses = 0;  // nodes lost in this block
@@ -186,6 +192,9 @@ class Surroundings {
 
 // The kind of the event that a worker on a node of a cluster was lost.
 inline constexpr std::string_view lost_event = "lost";
+// With several machines: the kind of the event that names the CPUs of a node's first trials, as in
+// "n1: 2-3".
+inline constexpr std::string_view cpus_event = "cpus";
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
@@ -287,6 +296,7 @@ class Session {
   bool stored(const store::Outcome<void>& outcome);
   void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_builds();
+  void load_first_cpus();
   void begin_loading();
   void load_trials();
   [[nodiscard]] std::unique_ptr<Schedule> schedule_for(const Place& place) const;
@@ -300,7 +310,9 @@ class Session {
   [[nodiscard]] std::string activity_of_all() const;
   [[nodiscard]] bool has_several() const { return places_.size() > 1; }
   void start_worker(Place& place);
+  [[nodiscard]] bool has_trials(const Place& place) const;
   [[nodiscard]] store::Outcome<std::string> earlier_node(const Place& place);
+  [[nodiscard]] machine::CpuSet earlier_cpus(const Place& place) const;
   void came_up_on(Place& place, const protocol::NodeReply& node);
   void lost_node(Place& place, const std::string& how);
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block(
@@ -315,7 +327,10 @@ class Session {
   [[nodiscard]] static std::optional<std::chrono::nanoseconds> builds_left(const Place& place);
   void builds_complete(Place& place);
   void make_quiet(const Place& place);
-  void note_quietness(const Place& place);
+  // Whether trials may begin on these nodes of a cluster, although some settings may not be quiet;
+  // ends the experiment if they may not.
+  bool may_be_loud(std::span<const Place> places);
+  void note_quietness();
   void note_versions(const Place& place);
   void look_whether_still_quiet(std::uint32_t block);
   void note_changes(const std::string& when);
@@ -363,6 +378,8 @@ class Session {
   std::vector<Place> places_;     // never empty, and never of another size
   // The place of each position; empty without several places.
   std::shared_ptr<const std::vector<std::uint8_t>> machine_of_;
+  // With several machines: the CPUs of each node's first trials.
+  std::map<std::string, machine::CpuSet> first_cpus_{};
   bool changed_ = false;  // settings of the machine may have been changed
   // When we last checked that the machine is still quiet.
   std::chrono::steady_clock::time_point looked_;

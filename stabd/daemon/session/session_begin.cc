@@ -45,6 +45,7 @@ void Session::start() {
   last_look_.clear();
   last_changes_.clear();
   load_builds();
+  load_first_cpus();
   begin_loading();
   load_trials();
 }
@@ -132,6 +133,20 @@ void Session::load_builds() {
   earlier_builds_ = std::move(*builds);
 }
 
+void Session::load_first_cpus() {
+  if (!has_several()) return;
+  const auto events = store_.events(experiment_.id);
+  if (!events) {
+    stored(std::unexpected(events.error()));
+    return;
+  }
+  for (const store::Event& event : *events)
+    if (const std::size_t end = event.text.find(": ");
+        event.kind == cpus_event && end != std::string::npos)
+      first_cpus_.try_emplace(event.text.substr(0, end),
+                              machine::cpus_in(event.text.substr(end + 2)));
+}
+
 // Reads a piece of the trials, so that clients are answered before the next piece.
 void Session::load_trials() {
   if (state_ != State::building) return idle();
@@ -186,11 +201,14 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::incomplete_block
   if (!plan_.machines || std::exchange(place.has_whole_blocks, true)) return std::nullopt;
   const auto step = place.schedule->next();
   const auto positions = step ? positions_of_block(step->position) : std::nullopt;
-  // If a later block has finished trials, a retry fills gaps.
+  if (!positions) return std::nullopt;
+  // If a later block has finished trials, a retry fills gaps. So it does if a later trial of the
+  // block is finished, unless the next one comes behind the others because it was disturbed (C1).
+  const bool fills_gaps = place.schedule->goes_back(positions->second) ||
+                          (step->disturbed == 0 && place.schedule->goes_back(step->position));
   // A block that was given up twice goes on where it was, or it might never end (E8).
-  if (!positions || abandoned_ == block_at(positions->first) ||
+  if (fills_gaps || abandoned_ == block_at(positions->first) ||
       never_whole_.contains(block_at(positions->first)) ||
-      place.schedule->goes_back(positions->second) ||
       !place.schedule->has_begun(positions->first, positions->second))
     return std::nullopt;
   return positions;
@@ -221,7 +239,7 @@ void Session::start_worker(Place& place) {
   ask(place,
       protocol::SetupRequest{.cpus = plan_.cpus,
                              .wanted_cpus = plan_.cpu,
-                             .earlier_cpus = machine::cpus_in(experiment_.trial_cpus),
+                             .earlier_cpus = earlier_cpus(place),
                              .counters = plan_.counters,
                              .rotated = plan_.rotated,
                              .profile = plan_.profile,
@@ -229,19 +247,34 @@ void Session::start_worker(Place& place) {
                              .refuse_absent = plan_.refuse_absent,
                              .needed = plan::parts_of(plan_, plan_.analysis.response),
                              .simulate = plan_.simulated,
-                             .causal = plan_.is_causal()},
+                             .causal = plan_.is_causal(),
+                             .examine = plan_.machines.has_value(),
+                             .check_knobs = plan_.machines && plan_.quiesce != plan::Quiesce::off,
+                             .knobs = plan_.knobs},
       setup_deadline + (plan_.machines ? around_.node_patience() : nanoseconds(0)));
+}
+
+bool Session::has_trials(const Place& place) const {
+  return place.schedule->has_begun(0, static_cast<std::uint32_t>(expansion_.trials.size()));
 }
 
 // E9. The machine of an experiment has its node's name.
 store::Outcome<std::string> Session::earlier_node(const Place& place) {
   if (has_several()) return place.home;
-  const auto trials = static_cast<std::uint32_t>(expansion_.trials.size());
-  if (!plan_.machines || experiment_.machine == 0 || !place.schedule->has_begun(0, trials))
-    return "";
+  if (!plan_.machines || experiment_.machine == 0 || !has_trials(place)) return "";
   auto machine = store_.machine(experiment_.machine);
   if (!machine) return std::unexpected(machine.error());
   return *machine && plan::is_node((*machine)->host) ? (*machine)->host : "";
+}
+
+// The CPUs of the first trials on the place's node, or none.
+machine::CpuSet Session::earlier_cpus(const Place& place) const {
+  if (has_several()) {
+    const auto known = first_cpus_.find(place.home);
+    return known == first_cpus_.end() ? machine::CpuSet{} : known->second;
+  }
+  if (plan_.machines && !has_trials(place)) return {};
+  return machine::cpus_in(experiment_.trial_cpus);
 }
 
 // The part of a session that has the worker build.
@@ -252,10 +285,11 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes build_grace{5};
 constexpr std::size_t most_versions = 1000;
-// A build request names at most this many of the builds that follow, with commands of at most this
-// many bytes together, so that the worker can start them ahead.
+// A build request names at most this many of the builds that follow, with commands and sources of
+// at most this many bytes together, so that the worker can start them ahead.
 constexpr std::size_t most_next_builds = 64;
 constexpr std::size_t most_next_bytes = std::size_t{1} << 20;
+constexpr std::size_t quotes_and_comma = 3;
 
 // Whether the plan measures how long builds take: then no two builds run at the same time.
 bool times_builds(const plan::Plan& plan) {
@@ -288,9 +322,10 @@ void Session::ask_for_build(Place& place) {
   if (times_builds(plan_)) rest = {};
   std::size_t bytes = 0;
   for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
-    bytes += each.command.size();
-    if (bytes > most_next_bytes) break;
     const plan::Benchmark& its = plan_.benchmarks[each.benchmark];
+    bytes += each.command.size();
+    for (const std::string& source : its.sources) bytes += source.size() + quotes_and_comma;
+    if (bytes > most_next_bytes) break;
     request.next.push_back({.command = each.command,
                             .sources = its.sources,
                             .revision = each.revision,
@@ -423,12 +458,15 @@ void Session::builds_complete(Place& place) {
   if (const auto reason = find_in_place(plan_, expansion_, place.builds)) return refuse(*reason);
   note_versions(place);
   place.is_ready = true;
-  if (state_ == State::running) return continue_at(place);
+  if (state_ == State::running) {
+    if (!may_be_loud({&place, 1})) return;
+    return continue_at(place);
+  }
   if (!std::ranges::all_of(places_, &Place::is_ready)) return;  // E10
   trials_since_ = steady_clock::now();
   finished_then_ = counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {
-    note_quietness(place);
+    note_quietness();
     apply(Event::built, "");
   } else {
     make_quiet(place);

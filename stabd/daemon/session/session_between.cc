@@ -43,13 +43,6 @@ std::string names(std::span<const Outcome> outcomes, Outcome::What what) {
   return text;
 }
 
-std::string words(std::span<const machine::Loud> loud) {
-  std::string text;
-  for (const machine::Loud& each : loud)
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", each.knob, each.reason);
-  return text;
-}
-
 constexpr std::string_view quiet_kind = "quiet";
 
 }  // namespace
@@ -58,12 +51,17 @@ void Session::make_quiet(const Place& place) {
   if (last_) return;
   apply(Event::quiesce, "");
   if (state_ != State::quiescing) return;
+  if (plan_.machines) {
+    if (!may_be_loud(places_)) return;
+    note_quietness();
+    return apply(Event::quiet, "");
+  }
   changed_ = true;
   const auto chosen = machine::choose_knobs(plan_.knobs);
   const auto outcomes = chosen ? around_.quiesce(*chosen, place.cpus)
                                : Surroundings::Outcomes(std::unexpected(chosen.error()));
   const std::string loud =
-      outcomes ? words(machine::still_loud(*outcomes)) : outcomes.error().message;
+      outcomes ? to_text(machine::still_loud(*outcomes)) : outcomes.error().message;
   if (plan_.quiesce == plan::Quiesce::strict && !loud.empty())
     return apply(
         Event::refused,
@@ -71,11 +69,30 @@ void Session::make_quiet(const Place& place) {
                     "Fix the problem, choose other settings in 'machine.knobs', or use "
                     "machine.quiesce = \"best-effort\"; 'stabctl doctor' has more details",
                     loud));
-  note_quietness(place);
+  note_quietness();
   const std::string changed = outcomes ? names(*outcomes, Outcome::What::changed) : "";
   if (!changed.empty()) note(std::string(results::quieted_event), changed);
   if (!loud.empty()) note(std::string(results::loud_event), loud);
   apply(Event::quiet, "");
+}
+
+bool Session::may_be_loud(std::span<const Place> places) {
+  std::string loud;
+  for (const Place& place : places)
+    if (!place.loud.empty())
+      loud += fmt::format("{}node {}: {}", loud.empty() ? "" : "; ", place.node.node, place.loud);
+  if (loud.empty()) return true;
+  if (plan_.quiesce != plan::Quiesce::strict) {
+    note(std::string(results::loud_event), loud);
+    return true;
+  }
+  refuse(fmt::format(
+      "these settings are not quiet: {}. Let Slurm run stabd's program quiet-node on the nodes "
+      "(see "
+      "'Quiet nodes' in doc/cluster.md), choose other settings in 'machine.knobs', or use "
+      "machine.quiesce = \"best-effort\"",
+      loud));
+  return false;
 }
 
 // This reads files of the kernel, so it is done at most once a second, not before every short
@@ -100,17 +117,20 @@ void Session::note_changes(const std::string& when) {
 }
 
 // Notes how quiet the machine is before the first trial, after its settings have been changed.
-void Session::note_quietness(const Place& place) {
+void Session::note_quietness() {
   if (plan_.machines) {
-    experiment_.quietness.reset();
-    return note(
-        std::string(results::doctor_event),
-        has_several()
-            ? fmt::format(
-                  "trials run on {} nodes, and stabd did not check how quiet these nodes are",
-                  places_.size())
-            : fmt::format("trials run on node {}, and stabd did not check how quiet this node is",
-                          place.node.node));
+    // The worker on a node is trusted in this as it is in its readings of the trials.
+    std::optional<store::Quietness> worst;
+    std::string text;
+    for (const Place& each : places_) {
+      if (each.examined.empty()) continue;
+      const auto grade = store::quietness_named(each.grade);
+      if (!worst || grade > worst) worst = grade;
+      text +=
+          fmt::format("{}node {} is {}", text.empty() ? "" : "; ", each.node.node, each.examined);
+    }
+    experiment_.quietness = worst;
+    return note(std::string(results::doctor_event), text.empty() ? "not known" : text);
   }
   const auto findings = around_.examine();
   experiment_.quietness.reset();
@@ -118,15 +138,8 @@ void Session::note_quietness(const Place& place) {
     note(std::string(results::doctor_event), "not known: " + findings.error().message);
     return;
   }
-  const std::string_view overall = to_string(machine::overall(*findings));
-  experiment_.quietness = store::quietness_named(overall);
-  std::string text = fmt::format("{} for measurements", overall);
-  std::string_view before = ": ";
-  for (const machine::Grade grade : {machine::Grade::poor, machine::Grade::fair})
-    for (const machine::Finding& finding : *findings)
-      if (finding.grade == grade)
-        text += fmt::format("{}{} ({})", std::exchange(before, ", "), finding.name, finding.found);
-  note(std::string(results::doctor_event), text);
+  experiment_.quietness = store::quietness_named(to_string(machine::overall(*findings)));
+  note(std::string(results::doctor_event), machine::summary(*findings));
 }
 
 // E5. Settings that can't be put back now stay in the machine's log, and the next experiment tries
@@ -365,8 +378,8 @@ bool Session::time_is_up(std::uint32_t blocks) {
   const auto before = std::exchange(driven_then_, driven);
   const auto next = before ? driven - *before : driven / std::max(1U, rounds);
   if (blocks < plan_.design.fewest_blocks() || driven + next <= *time) return false;
-  stopped_ = fmt::format("the time of {} ran out after {} of {} blocks", format_duration(*time),
-                         blocks, expansion_.blocks);
+  stopped_ = fmt::format("the experiment's time limit of {} allowed only {} of {} blocks",
+                         format_duration(*time), blocks, expansion_.blocks);
   experiment_.stopped_by = store::StopCause::time;
   end_trials(stopped_);
   return true;

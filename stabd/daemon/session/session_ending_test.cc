@@ -126,7 +126,8 @@ TEST(Session, TheTimeOfThePlanGoesOnWhereTheLastDaemonWas) {
   EXPECT_EQ(around.session_->counts().ok, 12U) << "a warm-up and the fewest blocks";
   around.settle();
   EXPECT_EQ(around.row().state, "done");
-  EXPECT_EQ(around.row().reason, "the time of 10 min 0 s ran out after 5 of 9 blocks");
+  EXPECT_EQ(around.row().reason,
+            "the experiment's time limit of 10 min 0 s allowed only 5 of 9 blocks");
   EXPECT_EQ(around.row().stopped_by, store::StopCause::time);
 }
 

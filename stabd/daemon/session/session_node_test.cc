@@ -91,6 +91,48 @@ TEST_F(NodeTest, LaterWorkersAreOnTheNodeOfTheFirstTrial) {
   EXPECT_EQ(around_.row().state, "done");
 }
 
+TEST_F(NodeTest, OnlyTheCpusOfAWorkerWithATrialAreTakenAgain) {
+  around_.session_->start();
+  ASSERT_EQ(around_.asked_, Kind::setup);
+  around_.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
+  around_.asked_.reset();
+  around_.say(SetupReply{
+      .trial_cpus = "3", .machine_key = "k", .machine_host = "h", .machine_facts = "{}"});
+  around_.answer_until(Kind::run);
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.earlier_cpus_, machine::CpuSet{});
+  come_up("n2");
+  EXPECT_EQ(around_.row().trial_cpus, "1");
+  around_.answer();
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.earlier_cpus_, machine::CpuSet{1});
+  come_up("n2");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+}
+
+// The second trial of the last block has failed.
+TEST_F(NodeTest, ARetryOfATrialInTheLastBlockMeasuresNoOtherTrialAgain) {
+  around_.session_->start();
+  come_up("n1");
+  for (int i = 0; i < 9; ++i) around_.answer();
+  for (int i = 0; i < 2; ++i) around_.answer(TrialStatus::wrong_exit);
+  around_.settle();
+  ASSERT_EQ(around_.row().state, "done");
+  ASSERT_EQ(trials().size(), 13U);
+  store::Experiment row = around_.row();
+  row.state = "queued";
+  ASSERT_TRUE(around_.store_->begin_retry(row, "done"));
+  ASSERT_TRUE(around_.store_->go_on_with_retry(around_.id_, {}));
+  ASSERT_TRUE(around_.store_->update_experiment(row));
+  around_.begin();
+  around_.session_->start();
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+  EXPECT_EQ(trials().size(), 14U);
+}
+
 TEST_F(NodeTest, ABlockThatLosesManyNodesEndsTheExperiment) {
   around_.session_->start();
   for (int i = 0; i < 5; ++i) {
@@ -130,7 +172,8 @@ TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
     around_.end_worker();
     while (around_.again_) around_.run_again();
   }
-  EXPECT_EQ(trials().back().reason, "the trial's worker was killed 3 times in a row");
+  EXPECT_EQ(trials().back().reason,
+            "the trial's worker was killed; this happened 3 times in a row");
   // No worker can run the whole block, so its trials keep their rows and the next trial follows.
   EXPECT_GT(std::ranges::count_if(trials(), &store::Trial::last), 0);
   come_up("n1");
@@ -170,7 +213,7 @@ TEST_F(NodeTest, AWorkerThatEndsByItselfMayBeEndedByItsTrial) {
   }
   ASSERT_EQ(trials().size(), 1U);
   EXPECT_EQ(trials()[0].status, TrialStatus::not_started);
-  EXPECT_EQ(trials()[0].reason, "the trial's worker was killed 3 times in a row");
+  EXPECT_EQ(trials()[0].reason, "the trial's worker was killed; this happened 3 times in a row");
 }
 
 TEST_F(NodeTest, ASilentWorkerLosesItsNodeOnly) {

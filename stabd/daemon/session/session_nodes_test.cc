@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "stabd/daemon/session/testing.h"
@@ -17,6 +19,7 @@ namespace {
 using protocol::Loss;
 using protocol::LostReply;
 using protocol::NodeReply;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -49,13 +52,18 @@ class Cluster : public Around {
     const auto request = protocol::decode_work(line);
     ASSERT_TRUE(request) << line;
     seats_[place].asked = Kind(request->index());
+    if (const auto* setup = std::get_if<protocol::SetupRequest>(&*request)) {
+      EXPECT_TRUE(setup->examine);
+      seats_[place].checks = setup->check_knobs;
+      seats_[place].earlier_cpus = setup->earlier_cpus;
+    }
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       seats_[place].command = build->command;
     // E10
     if (seats_[place].asked == Kind::run && measured_ == 0)
       for (const Seat& seat : seats_) EXPECT_TRUE(seat.asked != Kind::setup && seat.works);
   }
-  std::chrono::nanoseconds node_patience() override { return std::chrono::hours(1); }
+  std::chrono::nanoseconds node_patience() override { return patience_; }
   void stop_worker(std::size_t place) override { seats_[place].stops = true; }
   void tell(std::string_view trouble, const std::string&) override { told_.emplace_back(trouble); }
   void drain(const std::string& node, const std::string& reason) override {
@@ -69,10 +77,14 @@ class Cluster : public Around {
     if (*asked == Kind::setup) {
       say(place, NodeReply{.version = STAB_VERSION, .node = seat.node, .job = "7", .cache = "/c"});
       if (seat.stops) return;
-      return say(place, SetupReply{.trial_cpus = "1",
-                                   .machine_key = seat.node,
-                                   .machine_host = seat.node,
-                                   .machine_facts = "{}"});
+      return say(place,
+                 SetupReply{.trial_cpus = seat.node == "n2" ? "2" : "1",
+                            .machine_key = seat.node,
+                            .machine_host = seat.node,
+                            .machine_facts = "{}",
+                            .grade = seat.node == "n2" ? "poor" : "good",
+                            .examined = "as " + seat.node,
+                            .loud = seat.checks && seat.node == loud_node_ ? "ksm: it is 1" : ""});
     }
     if (*asked == Kind::build)
       return say(place, BuildReply{.status = store::BuildStatus::built,
@@ -119,6 +131,8 @@ class Cluster : public Around {
   struct Seat {
     bool works = false;
     bool stops = false;
+    bool checks = false;  // is to say which knobs are loud
+    machine::CpuSet earlier_cpus{};
     std::optional<Kind> asked{};
     std::string node{};
     std::string command{};
@@ -126,10 +140,12 @@ class Cluster : public Around {
   };
   std::array<Seat, places> seats_;
   std::array<WantedNode, places> wanted_;
+  std::chrono::nanoseconds patience_ = std::chrono::hours(1);
   std::size_t measured_ = 0;
   std::int64_t wall_ns_ = 1000;  // reported for each trial
   std::size_t turn_ = 0;
   std::vector<std::string> told_;
+  std::string loud_node_;  // the worker there finds a knob that is not quiet
 };
 
 class NodesTest : public ::testing::Test {
@@ -163,6 +179,59 @@ class NodesTest : public ::testing::Test {
 
   Cluster cluster_;
 };
+
+std::vector<std::string> quiet_nodes(Around& around) {
+  std::vector<std::string> texts;
+  for (const store::Event& event : around.store_->events(around.id_).value())
+    if (event.kind == "doctor" || event.kind == "loud")
+      texts.push_back(event.kind + ": " + event.text);
+  return texts;
+}
+
+constexpr const char* examined = "doctor: node n1 is as n1; node n2 is as n2; node n3 is as n3";
+
+TEST(NodesQuiet, EachNodeSaysHowQuietItIs) {
+  Cluster cluster;
+  cluster.loud_node_ = "n3";  // without machine.quiesce nobody asks
+  cluster.reach_trials();
+  EXPECT_THAT(quiet_nodes(cluster), ElementsAre(examined));
+  EXPECT_EQ(cluster.row().quietness, store::Quietness::poor);
+  EXPECT_FALSE(cluster.quiet_) << "our own machine has no part in it";
+}
+
+TEST(NodesQuiet, StrictRunsNothingIfAKnobOfANodeIsLoud) {
+  const std::string strict = on_three + "[machine]\nquiesce = 'strict'\n";
+  Cluster quiet(strict);
+  quiet.reach_trials();
+  EXPECT_EQ(quiet.session_->state(), State::running);
+  EXPECT_FALSE(quiet.quiet_);
+
+  Cluster loud(strict);
+  loud.loud_node_ = "n3";
+  loud.session_->start();
+  loud.run();
+  EXPECT_EQ(loud.session_->state(), State::failed);
+  EXPECT_EQ(loud.measured_, 0U);
+  EXPECT_THAT(loud.row().reason, HasSubstr("not quiet: node n3: ksm: it is 1. Let Slurm run"));
+}
+
+TEST(NodesQuiet, ANodeThatComesBackLoudEndsAStrictExperiment) {
+  Cluster cluster(on_three + "[machine]\nquiesce = 'strict'\n");
+  cluster.reach_trials();
+  cluster.loud_node_ = cluster.seats_[1].node;
+  cluster.lose(1);
+  cluster.run();
+  EXPECT_EQ(cluster.session_->state(), State::failed);
+  EXPECT_THAT(cluster.row().reason, HasSubstr("ksm: it is 1"));
+}
+
+TEST(NodesQuiet, BestEffortNamesTheKnobsThatAreLoud) {
+  Cluster cluster(on_three + "[machine]\nquiesce = 'best-effort'\n");
+  cluster.loud_node_ = "n2";
+  cluster.reach_trials();
+  EXPECT_THAT(quiet_nodes(cluster), UnorderedElementsAre(examined, "loud: node n2: ksm: it is 1"));
+  EXPECT_EQ(cluster.session_->state(), State::running);
+}
 
 TEST_F(NodesTest, EachNodeRunsAsManyWholeBlocks) {
   cluster_.reach_trials();
@@ -243,6 +312,51 @@ TEST_F(NodesTest, ALostNodeIsAskedForUntilItIsBack) {
     ASSERT_TRUE(cluster_.retry_);
     cluster_.run_retry();
   }
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, WhileTheControllerIsAwayTheTimeOfALostNodeDoesNotPass) {
+  cluster_.patience_ = std::chrono::milliseconds(20);
+  const std::chrono::milliseconds longer(30);
+  cluster_.reach_trials();
+  cluster_.answer_at(0);
+  cluster_.lose(0);
+  cluster_.lose(0, Loss::controller_away);
+  std::this_thread::sleep_for(longer);
+  cluster_.run_retry();
+  cluster_.lose(0, Loss::cannot_start);
+  EXPECT_EQ(cluster_.session_->state(), State::running) << cluster_.row().reason;
+  std::this_thread::sleep_for(longer);
+  cluster_.run_retry();
+  cluster_.lose(0, Loss::cannot_start);
+  EXPECT_EQ(cluster_.session_->state(), State::failed);
+}
+
+TEST_F(NodesTest, EachNodeKeepsToTheCpusOfItsFirstTrials) {
+  cluster_.reach_trials();
+  for (const auto& seat : cluster_.seats_) EXPECT_EQ(seat.earlier_cpus, machine::CpuSet{});
+  cluster_.lose(1);
+  EXPECT_EQ(cluster_.seats_[1].earlier_cpus, machine::CpuSet{}) << "no trial is stored yet";
+  for (int i = 0; i < 100 && trials().empty(); ++i) cluster_.step({1});
+  cluster_.answer_at(0);
+  for (const std::size_t place : {0, 1}) cluster_.lose(place);
+  EXPECT_EQ(cluster_.seats_[0].earlier_cpus, machine::CpuSet{1});
+  EXPECT_EQ(cluster_.seats_[1].earlier_cpus, machine::CpuSet{2});
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(NodesTest, ANewDaemonGoesOnOnTheCpusOfEachNode) {
+  cluster_.reach_trials();
+  for (int i = 0; i < 3; ++i) cluster_.answer_at(1);
+  cluster_.seats_ = {};
+  cluster_.begin();
+  cluster_.session_->start();
+  while (cluster_.again_) cluster_.run_again();
+  EXPECT_EQ(cluster_.wanted_[1].name, "n2");
+  EXPECT_EQ(cluster_.seats_[1].earlier_cpus, machine::CpuSet{2});
+  EXPECT_EQ(cluster_.seats_[0].earlier_cpus, machine::CpuSet{}) << "it has no trials yet";
   cluster_.run();
   expect_whole();
 }
@@ -400,7 +514,8 @@ TEST(NodesWithATime, ItEndsTheExperimentAfterAsManyBlocksOnEachNode) {
   EXPECT_EQ(cluster.session_->state(), State::running);
   cluster.run();
   EXPECT_EQ(cluster.row().state, "done");
-  EXPECT_EQ(cluster.row().reason, "the time of 10 min 0 s ran out after 15 of 27 blocks");
+  EXPECT_EQ(cluster.row().reason,
+            "the experiment's time limit of 10 min 0 s allowed only 15 of 27 blocks");
   EXPECT_EQ(cluster.session_->counts().ok, 3U * 2 * (1 + 5)) << "warm-ups and the fewest blocks";
 }
 

@@ -140,6 +140,21 @@ TEST(Session, AWorkerThatNamesNoCpusCostsItsExperiment) {
   }
 }
 
+// Around::sent() compares the request's length with the longest line that a worker reads.
+TEST(Session, ManyBuildsWithManySourcesAreRequestedInShortLines) {
+  std::string plan =
+      "[experiment]\nname = 'many'\n[[benchmark]]\nname = 'b'\nrepetitions = 1\n"
+      "build = 'cc ${FLAGS} -o ${OUT} b.c'\nrun = ['${OUT}']\nsources = [";
+  for (int i = 0; i < 1000; ++i) plan += fmt::format("'{:0>130}', ", i);
+  plan += "]\n[factor.flags]\nlevels = { O = { FLAGS = '-O' }";
+  for (int i = 0; i < 64; ++i) plan += fmt::format(", D{0} = {{ FLAGS = '-D{0}' }}", i);
+  Around around(plan + " }\n");
+  around.session_->start();
+  around.answer();
+  EXPECT_EQ(around.asked_, Kind::build);
+  EXPECT_EQ(around.session_->progress().builds, 65U);
+}
+
 TEST(Session, ARowThatCannotBeStoredIsKeptAndStoredFirst) {
   Around around(two_levels);
   around.session_->start();
@@ -188,9 +203,11 @@ TEST(Session, APauseThatCannotBeStoredSaysSo) {
   around.refuse_writing(true);
   const auto held = around.session_->hold(7);
   ASSERT_FALSE(held);
-  EXPECT_THAT(held.error().message,
-              HasSubstr("experiment 1 is being paused, but that cannot be stored yet: cannot store "
-                        "experiment 1"));
+  EXPECT_THAT(
+      held.error().message,
+      HasSubstr(
+          "experiment 1 is being paused, but its new state cannot be stored yet: cannot store "
+          "experiment 1"));
   around.end_worker();
   EXPECT_FALSE(around.session_->finished());
   around.refuse_writing(false);
@@ -247,7 +264,7 @@ TEST(Session, WithoutABuildAWorkerThatEndsThreeTimesEndsTheExperiment) {
     around.end_worker();
   }
   EXPECT_EQ(around.session_->state(), State::failed);
-  EXPECT_THAT(around.row().reason, HasSubstr("3 times without finishing a build or a trial"));
+  EXPECT_THAT(around.row().reason, HasSubstr("3 times, and no build or trial finished meanwhile"));
 }
 
 TEST(Session, WhatAWorkerSaysUnaskedEndsIt) {
