@@ -56,6 +56,7 @@ class EmbeddedDaemon {
                  std::string socket_folder);
 
   pid_t pid_;
+  bool has_served_ = false;
   std::string state_directory_;
   std::string socket_path_;
   std::string socket_folder_;  // a temporary folder for the socket; "": it is beside the database
@@ -114,6 +115,7 @@ EmbeddedDaemon::EmbeddedDaemon(pid_t pid, std::string state_directory, std::stri
 
 EmbeddedDaemon::EmbeddedDaemon(EmbeddedDaemon&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
+      has_served_(other.has_served_),
       state_directory_(std::move(other.state_directory_)),
       socket_path_(std::move(other.socket_path_)),
       socket_folder_(std::move(other.socket_folder_)) {}
@@ -122,7 +124,8 @@ EmbeddedDaemon::~EmbeddedDaemon() {
   if (pid_ == 0) return;
   kill(pid_, SIGTERM);
   waitpid(pid_, nullptr, 0);
-  tell_left_jobs(state_directory_);
+  // A daemon that could not start may have met another one in this folder, whose jobs go on.
+  if (has_served_) tell_left_jobs(state_directory_);
   std::error_code error;
   if (!socket_folder_.empty()) std::filesystem::remove_all(socket_folder_, error);
 }
@@ -151,7 +154,10 @@ Result<EmbeddedDaemon> EmbeddedDaemon::start(const std::string& state_directory)
   told.reset();
   EmbeddedDaemon daemon(pid, state_directory, socket, folder);
   char c = 0;
-  if (read(ready.get(), &c, 1) == 1) return daemon;
+  if (read(ready.get(), &c, 1) == 1) {
+    daemon.has_served_ = true;
+    return daemon;
+  }
   const auto text = read_file(log_path, max_log_bytes);
   return fail(
       fmt::format("stabd ({}) does not start:\n{}", program, text ? tail(*text, 2000) : ""));

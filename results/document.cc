@@ -573,6 +573,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     document.exclusions = rows->tally->result();
     if (document.exclusions->disturbed > 0) {
       spec.assumptions = false;
+      spec.interactions = false;
       auto without =
           analysed(store, experiment, *plan, expansion, rows->blocks, rows->without_rules, spec,
                    {.slow = &document.analysis.slow_machines});
@@ -608,6 +609,7 @@ store::Outcome<Look> look_at_trials(store::Reader& store, const store::Experimen
   if (!rows) return std::unexpected(rows.error());
   stats::Spec spec = spec_of(plan);
   spec.assumptions = false;
+  spec.interactions = false;
   control_error(spec, *plan.design.stop, blocks);
   const auto analysis =
       analysed(store, experiment, plan, plan::expand(plan), blocks, rows->data, spec);

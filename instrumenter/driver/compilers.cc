@@ -277,6 +277,13 @@ std::string find_lld(const std::string& clang) {
   return versioned.empty() ? search_path("ld.lld") : versioned;
 }
 
+bool is_lld(const std::string& linker) {
+  const auto says_so = [](const fs::path& path) {
+    return path.filename().string().contains("lld");
+  };
+  return says_so(linker) || says_so(real_path(linker));
+}
+
 Identity identify(const std::string& program) {
   using Kind = Identity::Kind;
   const std::string libraries = needed_libraries(program);
@@ -307,8 +314,7 @@ std::string pass_for(const Companions& companions, const std::string& program,
   if (!added.empty()) return added;
   std::string ours = identity.is_release ? pass_of_version(companions, identity.llvm) : "";
   if (ours.empty()) return "";
-  if (!fs::path(program).filename().string().contains("lld"))
-    return loads(program, identity, ours) ? ours : "";
+  if (!is_lld(program)) return loads(program, identity, ours) ? ours : "";
   // A linker loads the same pass as the clang beside it.
   const std::string clang = fs::path(real_path(program)).parent_path() / "clang";
   return !runnable(clang) || loads(clang, identify(clang), ours) ? ours : "";

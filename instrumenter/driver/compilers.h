@@ -54,6 +54,10 @@ std::string answer_of(const std::string& program, const char* question);
 // Returns ld.lld of the same LLVM as this clang, or else one from PATH, or "" if there is none.
 std::string find_lld(const std::string& clang);
 
+// Only lld's output can be processed. A linker is lld if its name, or the name of the file that it
+// leads to, says so: a distribution's `ld` may be a link to lld.
+bool is_lld(const std::string& linker);
+
 // Identifies a compiler or linker, by the libraries of LLVM that it needs, or else by its answer to
 // --version.
 struct Identity {

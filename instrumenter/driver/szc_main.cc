@@ -98,10 +98,11 @@ std::string compiler_text(const OwnFlags& own, bool cxx) {
   const auto compiler = find_compiler(choice_of(own), cxx);
   const std::string program = compiler ? program_of(*compiler) : "";
   const std::string stack = own.stack.empty() ? environment(variable::stack) : own.stack;
-  return fmt::format(
-      "{}compiler's version: {}\noff: {}\nstack: {}\n", fingerprint("compiler", program),
-      program.empty() ? "unknown" : identify(program).name,
-      own.off || is_set(variable::off) ? "yes" : "no", stack.empty() ? "frame" : stack);
+  std::string text = fingerprint("compiler", program);
+  if (!program.empty()) text.insert(text.size() - 1, fmt::format(", {}", identify(program).name));
+  return fmt::format("{}off: {}\nstack: {}\n", text,
+                     own.off || is_set(variable::off) ? "yes" : "no",
+                     stack.empty() ? "frame" : stack);
 }
 
 // Our version and a fingerprint of each part and of the compiler: it changes when what szc produces

@@ -551,5 +551,22 @@ TEST_F(PostLink, FunctionsWhoseBytesAreUsedThroughTheLinkersTableStay) {
   }
 }
 
+// If the program defines memcpy itself, lld replaces the jump through the table by a direct jump,
+// which is one byte shorter.
+TEST_F(PostLink, AFunctionThatTheProgramsOwnMemcpyCopiesStays) {
+  const std::string code =
+      sized("memcpy", "ret") + sized("is_copied", "ret") +
+      sized("user_of_is_copied", "mov is_copied@GOTPCREL(%rip), %rsi\njmp *memcpy@GOTPCREL(%rip)") +
+      sized("is_passed_on", "ret") +
+      sized("user_of_is_passed_on",
+            "mov is_passed_on@GOTPCREL(%rip), %rsi\njmp *is_copied@GOTPCREL(%rip)");
+  for (const char* flags : {"-Wl,--no-relax", "", "-no-pie -fno-pie", "-rdynamic"}) {
+    const Explanation explanation = explain_with(code, flags);
+    EXPECT_THAT(function(explanation, "is_copied").pinned, HasSubstr("bytes or address range"))
+        << flags;
+    EXPECT_EQ(function(explanation, "is_passed_on").pinned, "") << flags;
+  }
+}
+
 }  // namespace
 }  // namespace stab::instrumenter

@@ -554,6 +554,15 @@ std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {
   return loud;
 }
 
+namespace {
+
+bool is_apart(const CpuSet& some, const CpuSet& others) {
+  return std::ranges::none_of(
+      some, [&](unsigned cpu) { return std::ranges::find(others, cpu) != others.end(); });
+}
+
+}  // namespace
+
 std::vector<Loud> loud_now(std::span<const Knob* const> knobs, const CpuChoice& cpus,
                            const std::string& root) {
   std::vector<Outcome> outcomes;
@@ -563,6 +572,10 @@ std::vector<Loud> loud_now(std::span<const Knob* const> knobs, const CpuChoice& 
     for (const Setting& setting : settings) {
       outcomes.push_back(outcome_of(setting, knob->name));
       if (setting.is_quiet() || !setting.error.empty()) continue;
+      // The interrupts may have been moved by a process that chose among other CPUs.
+      if (setting.form == Form::cpus && !cpus.shared &&
+          is_apart(cpus_in(setting.found), cpus.trial))
+        continue;
       outcomes.back().what = What::refused;
       outcomes.back().reason = fmt::format("{} is {}, but its quiet value is {}", setting.file,
                                            setting.found, setting.quiet);

@@ -56,6 +56,21 @@ TEST_F(QuietTest, ChangesWhatIsLoudAndPutsItBack) {
   EXPECT_THAT(log.changes(), IsEmpty());
 }
 
+TEST_F(QuietTest, FindsWhatIsLoudAndChangesNothing) {
+  const auto knobs = choose_knobs(std::vector<std::string>{"irq_affinity", "ksm", "thp"}).value();
+  EXPECT_EQ(to_text(loud_now(knobs, cpus_, root_)),
+            "irq_affinity: /proc/irq/10/smp_affinity_list is 0-3, but its quiet value is 0-1; ksm: "
+            "/sys/kernel/mm/ksm/run is 1, but its quiet value is 0");
+  expect_everything_as_it_was();
+  put("/sys/kernel/mm/ksm/run", "0\n");
+  // Interrupts on any CPUs do no harm if trials do not use these CPUs.
+  for (const char* cpu : {"0", "1", "2", "3"})
+    put(std::string("/proc/irq/1") + cpu + "/smp_affinity_list", "0,3,6-7\n");
+  EXPECT_TRUE(loud_now(knobs, cpus_, root_).empty());
+  put("/proc/irq/13/smp_affinity_list", "2-3\n");
+  EXPECT_EQ(loud_now(knobs, cpus_, root_).size(), 1U);
+}
+
 // The tree of a service manager, as cgroup v2 shows it to a stabd that it has started.
 class CgroupTest : public QuietTest {
  protected:

@@ -307,9 +307,9 @@ std::vector<std::string> interplay_sentences(const Analysis& analysis) {
   std::size_t more = 0;
   std::size_t more_doubtful = 0;
   const auto add = [&](const stats::Interplay& each, bool doubtful) {
-    // The size of a doubtful one is not known.
     if (each.scope != deciding_scope(analysis)) return;
-    if (!doubtful && !each.matters(analysis.spec)) return;
+    // An interaction that missing trials may have made may have any size.
+    if ((!doubtful || each.is_dependent) && !each.matters(analysis.spec)) return;
     if (lines.size() < most)
       lines.push_back(doubtful ? doubtful_sentence(analysis.spec, each)
                                : interplay_sentence(analysis, each));

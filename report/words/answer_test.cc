@@ -273,6 +273,33 @@ TEST(Answer, APossibleInteractionSaysWhatElseMayExplainIt) {
       HasSubstr("a and b may interact (p = 0.02), but there are too few independent ks to be "));
 }
 
+TEST(Answer, APossibleInteractionWithinTheMarginIsNotPartOfIt) {
+  Analysis analysis = with({faster()});
+  analysis.spec.treatments = {"a", "b"};
+  analysis.spec.block = "k";
+  analysis.spec.equivalence = 0.02;
+  analysis.interactions = {{.subject = analysis.effects[0].subject, .term = "a:b"}};
+  stats::Interaction& both = analysis.interactions[0];
+  both.p = both.p_adjusted = 0.02;
+  both.ratio = 1.005;
+  both.low = 1.001;
+  both.high = 1.009;
+  both.reason = "too few independent ks";
+  both.few_independent.emplace();
+  EXPECT_THAT(answer(analysis), Not(HasSubstr("interact")));
+  both.loss_low = 1.001;
+  EXPECT_THAT(answer(analysis), HasSubstr("may interact")) << "no limit above";
+  both.loss_high = 1.03;
+  EXPECT_THAT(answer(analysis), HasSubstr("may interact"));
+  both.loss_high = 1.01;
+  EXPECT_THAT(answer(analysis), Not(HasSubstr("interact")));
+  both.high = 1.03;
+  EXPECT_THAT(answer(analysis), HasSubstr("may interact"));
+  both.high = 1.009;
+  both.few_independent.reset();
+  EXPECT_THAT(answer(analysis), HasSubstr("may interact")) << "missing trials may have made it";
+}
+
 TEST(Answer, EachTreatmentHasALineAndVerdictsComeFirst) {
   Effect open = unsure();
   open.treatment = "heap";

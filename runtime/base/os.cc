@@ -221,15 +221,6 @@ long write_until_done(int fd, const void* buffer, size_t size) {
   return n;
 }
 
-bool is_pipe_or_socket(int fd) {
-  constexpr uint32_t type_mask = 0170000;
-  constexpr uint32_t pipe = 0010000;
-  constexpr uint32_t socket = 0140000;
-  Status status = {};
-  if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
-  return (status.mode & type_mask) == pipe || (status.mode & type_mask) == socket;
-}
-
 // Removes one of these signals if it is pending. The calling thread blocks them.
 void take_pending(uint64_t signals) {
   const int64_t no_time[2] = {0, 0};  // struct timespec
@@ -245,7 +236,6 @@ bool write_all(int fd, const void* buffer, size_t size) {
 // program's own.
 bool write_all_without_signal(int fd, const void* buffer, size_t size) {
   constexpr uint64_t broken_pipe = uint64_t{1} << (13 - 1);  // SIGPIPE
-  if (!is_pipe_or_socket(fd)) return write_all(fd, buffer, size);
   const uint64_t mask = block_signals(broken_pipe);
   const bool was_pending = (pending_signals() & broken_pipe) != 0;
   const long result = write_until_done(fd, buffer, size);
@@ -259,9 +249,13 @@ void close_file(int fd) {
 }
 
 bool identify(int fd, FileIdentity& identity) {
+  constexpr uint32_t type_mask = 0170000;
+  constexpr uint32_t pipe = 0010000;
+  constexpr uint32_t socket = 0140000;
   Status status = {};
   if (failed(call(__NR_fstat, fd, address_of(&status)))) return false;
-  identity = {status.device, status.inode};
+  const uint32_t type = status.mode & type_mask;
+  identity = {status.device, status.inode, type == pipe || type == socket};
   return true;
 }
 

@@ -74,14 +74,14 @@ long read_at(int fd, void* buffer, size_t size, uint64_t offset);
 long write_some(int fd, const void* buffer, size_t size);
 // Writes all of it, or returns false.
 bool write_all(int fd, const void* buffer, size_t size);
-// The same, but the program gets no SIGPIPE if nobody reads the pipe or socket any more. For other
-// files, this makes only one further system call (fstat).
+// The same for a pipe or a socket, but the program gets no SIGPIPE if nobody reads it any more.
 bool write_all_without_signal(int fd, const void* buffer, size_t size);
 void close_file(int fd);
 // Identifies an open file. Returns false if the descriptor is not open.
 struct FileIdentity {
   uint64_t device;
   uint64_t inode;
+  bool is_pipe_or_socket;
 };
 bool identify(int fd, FileIdentity& identity);
 long current_directory(char* buffer, size_t size);  // with the final zero

@@ -69,7 +69,10 @@ constexpr size_t path_limit = 4096;
 
 char path[path_limit];
 int descriptor = -1;
-os::FileIdentity descriptor_file;
+// The kind of the descriptor at start, or of the path at the first line, which is written before main. Later
+// the program may have forbidden the system call.
+os::FileIdentity report_file;
+bool path_was_asked;
 bool wanted;
 bool ended;
 int owner;
@@ -105,6 +108,12 @@ long open_path() {
   return fd;
 }
 
+// `to` tells whether the descriptor is a pipe or a socket.
+bool write_to(int fd, const os::FileIdentity& to, const Line& line) {
+  return to.is_pipe_or_socket ? os::write_all_without_signal(fd, line.data(), line.size())
+                              : os::write_all(fd, line.data(), line.size());
+}
+
 }  // namespace
 
 void open_report(const Options& options) {
@@ -114,7 +123,7 @@ void open_report(const Options& options) {
   if (is_number(text)) {
     descriptor = 0;
     for (size_t i = 0; i < text.size; ++i) descriptor = descriptor * 10 + (text.start[i] - '0');
-    wanted = os::identify(descriptor, descriptor_file);
+    wanted = os::identify(descriptor, report_file);
   } else {
     wanted = make_path(text);
   }
@@ -140,14 +149,17 @@ bool write_line(const Line& line) {
   if (descriptor >= 0) {
     // The program may have closed it, and the number may belong to another file now.
     os::FileIdentity now = {};
-    return os::identify(descriptor, now) && now.device == descriptor_file.device &&
-           now.inode == descriptor_file.inode &&
-           os::write_all_without_signal(descriptor, line.data(), line.size());
+    return os::identify(descriptor, now) && now.device == report_file.device &&
+           now.inode == report_file.inode && write_to(descriptor, report_file, line);
   }
-  const long fd = open_path();
-  if (os::failed(fd)) return false;
-  const bool written = os::write_all_without_signal(static_cast<int>(fd), line.data(), line.size());
-  os::close_file(static_cast<int>(fd));
+  const long result = open_path();
+  const bool is_first = !path_was_asked;
+  path_was_asked = true;
+  if (os::failed(result)) return false;
+  const int fd = static_cast<int>(result);
+  if (is_first) os::identify(fd, report_file);
+  const bool written = write_to(fd, report_file, line);
+  os::close_file(fd);
   return written;
 }
 
@@ -172,7 +184,9 @@ void complain_about_report(const Options& options) {
 void complain(const char* what, const char* detail) {
   Line line;
   line.text("stabilizer: ").text(what).text(detail).text("\n");
-  os::write_all_without_signal(2, line.data(), line.size());
+  os::FileIdentity error_output = {};
+  os::identify(2, error_output);
+  write_to(2, error_output, line);
 }
 
 }  // namespace stab::rt

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "runtime/arch/stacks.h"
 #include "runtime/base/os.h"
@@ -25,20 +24,46 @@ __thread char mark __attribute__((tls_model("initial-exec")));  // its address i
 const char of_handler = 0;
 const char* inside;  // the mark of the thread that runs an epoch or keeps epochs out; or nullptr
 
-bool enter(const char* who) {
-  const char* nobody = nullptr;
-  return __atomic_compare_exchange_n(&inside, &nobody, who, false, __ATOMIC_ACQUIRE,
+bool replace_inside(const char* before, const char* after) {
+  return __atomic_compare_exchange_n(&inside, &before, after, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED);
 }
 
-void leave() {
-  __atomic_store_n(&inside, nullptr, __ATOMIC_RELEASE);
+bool enter(const char* who) {
+  return replace_inside(nullptr, who);
+}
+
+// Does nothing if another thread has taken over meanwhile.
+void leave(const char* who) {
+  replace_inside(who, nullptr);
 }
 
 // Whether a handler of the program interrupted this thread while it keeps epochs out. Such a
 // handler must not wait.
 bool is_inside() {
   return __atomic_load_n(&inside, __ATOMIC_RELAXED) == &mark;
+}
+
+// Enters, after the thread that is inside has left. That thread may never leave: a handler of the
+// program left fork by siglongjmp, or calls exit, which waits for this thread. So this thread takes
+// over after a while, and functions stay from then on, because the other thread may be just slow.
+// An epoch always ends.
+void wait_and_enter() {
+  constexpr uint64_t longest_ns = uint64_t{2} * 1000 * 1000 * 1000;
+  const char* other = nullptr;
+  uint64_t since = 0;
+  while (!enter(&mark)) {
+    // A child made by a bare system call may have inherited an epoch that nobody will end.
+    if (owner != os::process_id()) return;
+    const char* now_inside = __atomic_load_n(&inside, __ATOMIC_RELAXED);
+    // CPU time, because it doesn't count while the process is stopped.
+    const uint64_t now = os::clock_ns(os::thread_cpu_clock);
+    if (now_inside != other) since = now;
+    other = now_inside;
+    const bool waited = other != nullptr && other != &of_handler && now - since > longest_ns;
+    if (waited && replace_inside(other, &mark)) return one_epoch::note_lost_thread();
+    os::yield();
+  }
 }
 
 void plan_next_epoch(bool by_timer, uint64_t cost_ns) {
@@ -59,7 +84,7 @@ void answer(const InHandler& proof, const siginfo_t& about, ucontext_t* interrup
     const uint64_t before = os::clock_ns(os::thread_cpu_clock);
     one_epoch::run(proof, *interrupted, value == &epoch_signal::call);
     plan_next_epoch(value == &epoch_signal::timer, os::clock_ns(os::thread_cpu_clock) - before);
-    leave();
+    leave(&of_handler);
   } else if (by_alarm) {
     schedule::put_off(about.si_timerid);
   } else if (value == &epoch_signal::begin) {
@@ -82,46 +107,20 @@ const char* start_schedule() {
 // Counts forks by handlers of the program that interrupted this thread while it was inside.
 __thread uint32_t forks_inside __attribute__((tls_model("initial-exec")));
 
-// A handler of the program might leave fork by siglongjmp, and then epochs would be kept out for
-// ever. So the thread blocks signals until leave_after_fork(), as libc does around the system call.
-// It doesn't block the signals that code itself causes, and the two that libc keeps for itself.
-__thread uint64_t mask_before_fork __attribute__((tls_model("initial-exec")));
-__thread bool fork_blocks_signals __attribute__((tls_model("initial-exec")));
-
-constexpr uint64_t set_of(int number) {
-  return uint64_t{1} << (number - 1);
-}
-constexpr uint64_t blocked_in_fork =
-    ~(set_of(SIGILL) | set_of(SIGTRAP) | set_of(SIGBUS) | set_of(SIGFPE) | set_of(SIGSEGV) |
-      set_of(SIGSYS) | set_of(epoch_signal::number) | set_of(epoch_signal::number + 1));
-
-bool enter_for_fork() {
-  // Without epochs, no system call may be made here.
-  if (!epoch_signal::is_answered()) return enter(&mark);
-  mask_before_fork = os::block_signals(blocked_in_fork);
-  fork_blocks_signals = enter(&mark);
-  if (!fork_blocks_signals) os::set_signal_mask(mask_before_fork);
-  return fork_blocks_signals;
-}
-
 void before_fork() {
   if (is_inside()) {
     ++forks_inside;
     return;
   }
-  // The epoch may be an inherited one that nobody will end (see NoEpochs).
-  while (!enter_for_fork() && owner == os::process_id()) os::yield();
+  forks_inside = 0;  // a handler may have left such a fork by siglongjmp
+  wait_and_enter();
 }
 
 void leave_after_fork() {
-  if (forks_inside != 0) {
+  if (forks_inside != 0)
     --forks_inside;
-    return;
-  }
-  const bool blocks_signals = fork_blocks_signals;
-  fork_blocks_signals = false;
-  leave();
-  if (blocks_signals) os::set_signal_mask(mask_before_fork);
+  else
+    leave(&mark);
 }
 
 // The child has our memory, but none of our timers.
@@ -140,6 +139,8 @@ void after_fork_in_child() {
   }
   if (epoch_signal::is_answered() || was_paused) start_schedule();
   leave_after_fork();
+  // The child has no other thread that could be inside.
+  if (!is_inside()) __atomic_store_n(&inside, nullptr, __ATOMIC_RELEASE);
 }
 
 }  // namespace
@@ -248,11 +249,10 @@ void begin_thread() {
 }
 
 NoEpochs::NoEpochs(const OutsideHandlers& /*proof*/) : is_nested_(is_inside()) {
-  // A child made by a bare system call may have inherited an epoch that nobody will end.
-  while (!is_nested_ && !enter(&mark) && owner == os::process_id()) os::yield();
+  if (!is_nested_) wait_and_enter();
 }
 NoEpochs::~NoEpochs() {
-  if (!is_nested_) leave();
+  if (!is_nested_) leave(&mark);
 }
 
 }  // namespace stab::rt

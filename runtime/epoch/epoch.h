@@ -64,7 +64,8 @@ void begin_thread();
 
 // No epoch begins while an object of this type exists. Its constructor waits for the current epoch
 // to end. It doesn't wait if its own thread keeps epochs out already: a signal handler that
-// interrupts dlopen may call exit.
+// interrupts dlopen may call exit. If another thread keeps epochs out for too long, the constructor
+// returns, and no epoch comes any more.
 class NoEpochs {
  public:
   explicit NoEpochs(const OutsideHandlers& proof);

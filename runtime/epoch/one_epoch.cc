@@ -62,6 +62,7 @@ bool
     alarms_wake_nobody;  // the kernel sends a thread's alarm when that thread returns to its program
 bool too_old;            // the kernel is too old for epochs with several threads
 bool returns_are_checked;  // a thread that we would move has a shadow stack
+bool thread_is_lost;       // a thread may be changing at any time what epochs need unchanged
 bool addresses_are_hidden;
 bool threads_known;
 uint64_t epoch_number;
@@ -76,6 +77,9 @@ void give_up(const char* why) {
   __atomic_fetch_add(&counted.given_up, 1, __ATOMIC_RELAXED);
   __atomic_store_n(&counted.why, why, __ATOMIC_RELAXED);
 }
+
+constexpr const char* lost_thread =
+    "a thread stayed in fork, dlopen or dlclose for too long, or left fork by siglongjmp";
 
 struct Outcome {
   PadChange change = PadChange::none;
@@ -217,6 +221,7 @@ void run_epoch(void* interruption) {
   const auto& [proof, context, asked] = *static_cast<const Interruption*>(interruption);
   const uint64_t start = os::monotonic_ns();
   threads_known = false;
+  if (__atomic_load_n(&thread_is_lost, __ATOMIC_ACQUIRE)) return give_up(lost_thread);
   if (start < not_before && !asked) return;
   if (is_traced()) return give_up("a debugger is attached");
   const uint64_t epoch = epoch_number + 1;
@@ -286,12 +291,18 @@ void note_refused_call() {
       "entering a sandbox");
 }
 
+void note_lost_thread() {
+  __atomic_store_n(&thread_is_lost, true, __ATOMIC_RELEASE);
+  give_up(lost_thread);
+}
+
 void end(const char* why) {
   give_up(why);
 }
 
 bool are_over() {
-  return too_old || __atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE);
+  return too_old || __atomic_load_n(&returns_are_checked, __ATOMIC_ACQUIRE) ||
+         __atomic_load_n(&thread_is_lost, __ATOMIC_ACQUIRE);
 }
 
 const EpochCounts& counts() {

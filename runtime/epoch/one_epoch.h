@@ -26,6 +26,9 @@ bool all_listed();
 void note_shadow_stack();
 // A call of stab_randomize_now() found epochs kept out. Any thread may call this at any time.
 void note_refused_call();
+// A thread that keeps epochs out may never stop doing so, and another thread no longer waits for it.
+// So functions must stay from now on. Any thread may call this while it keeps epochs out.
+void note_lost_thread();
 // Notes for the report the reason, outside of epochs, why no epoch comes any more. The caller has
 // stopped epochs.
 void end(const char* why);

@@ -72,8 +72,9 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame has a pad, because every function that makes calls was compiled without szc's "
-    "pass. The compiler was not clang, or szc --stab-version does not list this version of clang";
+    "no stack frame of the executable has a pad, because each of its functions makes no calls, or "
+    "was compiled without szc's pass. In the second case, the compiler was not clang, or szc "
+    "--stab-version does not list this version of clang";
 
 constexpr const char* no_room_for_pads =
     "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "

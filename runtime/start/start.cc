@@ -164,10 +164,19 @@ void check_heap() {
   }
 }
 
-void check_pads(const Image& image) {
-  const char* why = why_no_pads(options, image);
-  if (why == nullptr || !options.strict) return;
-  complain("not randomized, and strict=1: ", why);
+void look_for_pads(Image& image, void* found) {
+  if (why_no_pads(options, image) == nullptr) *static_cast<bool*>(found) = true;
+}
+
+// The pads of one library are enough, so this is called when the libraries have told their images.
+void check_pads() {
+  if (!active || !options.strict) return;
+  const NoEpochs guard(AtStartAndEnd::outside());
+  bool found = false;
+  for_each_image(look_for_pads, &found);
+  const Image* own = image_with(&stab_note);
+  if (found || own == nullptr) return;
+  complain("not randomized, and strict=1: ", why_no_pads(options, *own));
   os::exit_process(refusal_status);
 }
 
@@ -283,7 +292,6 @@ void start(char** environment) {
   else if (problem == nullptr && options.again())
     announce_threads();
   tell(*image, problem);
-  if (problem == nullptr) check_pads(*image);
   begin_report(image, problem, why_once);
   if (report_wanted()) watch_crashes();
 }
@@ -292,6 +300,7 @@ void preinit(int /*count*/, char** /*arguments*/, char** environment) {
   start(environment);
 }
 void init_last() {
+  check_pads();
   main_began = report_wanted() ? os::monotonic_ns() : 0;
 }
 void fini_last() {

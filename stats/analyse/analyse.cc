@@ -136,6 +136,7 @@ void add_log_scale(const Dataset& data, const Spec& spec, Analysis& analysis) {
   Spec logs = spec;
   logs.log_scale = true;
   logs.assumptions = false;
+  logs.interactions = false;
   logs.method = Method::standard;
   const Analysis other = analyse(data, logs);
   for (Effect& effect : analysis.effects)

@@ -1183,11 +1183,12 @@ void set_reason(const Interaction& interaction, Analysis& analysis) {
 
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes) {
   for (Interaction& each : analysis.interactions) {
-    refuse_dependent(data, each, notes);
     if (data.spec.origin == Origin::trial && may_have_lost(data, each.scope, each.subject)) {
       refuse_lost(data, interactions_tested(analysis, each.scope), each, notes);
       refuse_unbounded(data, each, notes);
     }
+    // Comes last: missing trials without bounds may have made an interaction of any size.
+    refuse_dependent(data, each, notes);
     if (!each.reason.empty()) set_reason(each, analysis);
   }
 }

@@ -121,7 +121,8 @@ TEST(Csv, ErrorsSayWhere) {
   EXPECT_THAT(error_of("opt,y\na\n"), HasSubstr("line 2, column 1: the row has 1 cells"));
   EXPECT_THAT(error_of("opt,y\na,1,2\n"), HasSubstr("line 2, column 3: the row has 3 cells"));
   EXPECT_THAT(error_of("opt,y\n\"a\nb\",1\nc,\"2\n"), HasSubstr("line 4, column 2: the quote"));
-  EXPECT_THAT(error_of("opt,y\na\"b,1\n"), HasSubstr("line 2, column 1: this cell contains a quote"));
+  EXPECT_THAT(error_of("opt,y\na\"b,1\n"),
+              HasSubstr("line 2, column 1: this cell contains a quote"));
   EXPECT_THAT(error_of("opt,y\n\"a\"b,1\n"), HasSubstr("line 2, column 1: text after"));
   EXPECT_THAT(error_of(std::string_view("opt,y\na\0b,1\n", 12)),
               HasSubstr("line 2, column 1: a zero"));

@@ -169,7 +169,8 @@ struct Spec {
   // The order of each block's trials was drawn at random, so that randomization tests are exact.
   // Without blocks, the order of all trials was drawn, or the seeds that each level got.
   bool order_drawn = false;
-  bool assumptions = true;  // test them, and compute what is valid without them
+  bool assumptions = true;   // test them, and compute what is valid without them
+  bool interactions = true;  // test them, which may take longer than all comparisons
   double alpha = 0.05;
   std::optional<double> equivalence{};  // 0.01: a change of less than 1 % does not matter
   std::uint64_t random_seed = 1;        // for permutations that are drawn

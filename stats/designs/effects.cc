@@ -9,6 +9,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <utility>
 
@@ -533,16 +534,18 @@ void set_size(const Prepared& data, const Estimate& estimate, Interaction& resul
 }
 
 // Sets the interaction's p by Bonferroni's correction for the contrasts. Contrasts that can't be
-// tested don't count.
-void test_together(const Prepared& data, std::span<const Contrast> contrasts,
-                   const Estimator& estimator, std::span<const double> errors,
-                   Interaction& result) {
+// tested don't count. Returns whether any contrast has an estimate.
+bool test_together(const Prepared& data, std::span<const Contrast> contrasts,
+                   const TestedCells& cells, Interaction& result) {
   double least = 1;
   double tested = 0;
+  bool is_known = false;
   for (const Contrast& contrast : contrasts) {
-    auto estimate = estimator(contrast);
-    if (!estimate || is_fact(data, *estimate)) continue;
-    estimate->bound = bound_of(errors, contrast);
+    auto estimate = cells.estimator(contrast);
+    if (!estimate) continue;
+    is_known = true;
+    if (is_fact(data, *estimate)) continue;
+    estimate->bound = bound_of(cells.errors, contrast);
     const auto p = p_value(*estimate);
     if (!p) continue;
     ++tested;
@@ -550,37 +553,77 @@ void test_together(const Prepared& data, std::span<const Contrast> contrasts,
     keep_dependence(*estimate, result);
   }
   if (tested > 0) result.p = std::min(1.0, tested * data.p(least).value_or(1));
+  return is_known;
+}
+
+// Why an interaction is not tested.
+constexpr const char* left_in_residuals =
+    "the model leaves interactions of so many treatments in the residuals";
+constexpr const char* too_many_cells = "the design has more than 1,000 combinations of levels";
+constexpr const char* empty_cells = "some combinations of levels have no trials";
+
+std::string too_few_blocks(const Prepared& data) {
+  return fmt::format("too few {} have trials at all combinations of levels",
+                     plural(data.spec.block));
+}
+
+// Adds the interaction, or returns why it is not tested. Returns "" if it is not added for a reason
+// that other notes give.
+std::string add_interaction(const Prepared& data, const TestedCells& tested, std::uint32_t term,
+                            const std::string& name, Analysis& analysis) {
+  constexpr std::size_t most_cells = 1000;
+  const bool is_large = data.design_cells() > most_cells;
+  if (static_cast<std::size_t>(std::popcount(term)) > tested.order) return left_in_residuals;
+  if (is_large && !data.spec.assumptions) return too_many_cells;
+  Interaction result{.subject = tested.subject,
+                     .scope = tested.scope,
+                     .term = name,
+                     .aliases = aliases_of(data.spec, term)};
+  const Contrast contrast =
+      has_two_levels(data, term) ? interaction_contrast(data, tested.cells, term) : Contrast{};
+  if (!contrast.weights.empty()) {
+    auto estimate = tested.estimator(contrast);
+    if (!estimate) return too_few_blocks(data);
+    estimate->bound = bound_of(tested.errors, contrast);
+    set_size(data, *estimate, result);
+    if (tested.spread) result.spread = tested.spread(contrast.weights);
+  } else {
+    if (is_large && data.spec.chains.empty()) return too_many_cells;
+    const std::vector<Contrast> contrasts = level_contrasts(data, tested.cells, term);
+    // If no cell is empty, a treatment has only the control beside its first level.
+    if (contrasts.empty()) return tested.cells.size() < data.design_cells() ? empty_cells : "";
+    if (!test_together(data, contrasts, tested, result)) return too_few_blocks(data);
+    if (!result.p) return "";
+  }
+  analysis.interactions.push_back(std::move(result));
+  return "";
+}
+
+void note_untested(const std::string& subject, const std::vector<std::string>& terms,
+                   const std::string& why, Notes& notes) {
+  constexpr std::size_t most = 3;
+  std::string words;
+  for (std::size_t i = 0; i < std::min(most, terms.size()); ++i)
+    words += (i == 0 ? "" : ", ") + terms[i];
+  if (terms.size() > most) words += fmt::format(" and {} more", terms.size() - most);
+  notes.add(subject, fmt::format("the interaction{} of {} {} not tested, because {}.",
+                                 terms.size() == 1 ? "" : "s", words,
+                                 terms.size() == 1 ? "is" : "are", why));
 }
 
 }  // namespace
 
-void add_interactions(const Prepared& data, const std::string& subject, Scope scope,
-                      const Estimator& estimator, const std::vector<Group>& cells,
-                      std::span<const double> errors, const SpreadOf& spread, Analysis& analysis) {
-  constexpr std::size_t most_cells = 1000;
-  const bool is_large = data.design_cells() > most_cells;
-  if (is_large && !data.spec.assumptions) return;
+void add_interactions(const Prepared& data, const TestedCells& tested, Analysis& analysis,
+                      Notes& notes) {
+  if (!data.spec.interactions) return;
   const Layout names = layout(data);
+  std::map<std::string, std::vector<std::string>> untested;  // terms, by the reason
   for (const std::uint32_t term : interactions(data)) {
-    Interaction result{.subject = subject,
-                       .scope = scope,
-                       .term = term_name(term, names.names),
-                       .aliases = aliases_of(data.spec, term)};
-    const Contrast contrast =
-        has_two_levels(data, term) ? interaction_contrast(data, cells, term) : Contrast{};
-    if (!contrast.weights.empty()) {
-      auto estimate = estimator(contrast);
-      if (!estimate) continue;
-      estimate->bound = bound_of(errors, contrast);
-      set_size(data, *estimate, result);
-      if (spread) result.spread = spread(contrast.weights);
-    } else {
-      if (is_large) continue;
-      test_together(data, level_contrasts(data, cells, term), estimator, errors, result);
-      if (!result.p) continue;
-    }
-    analysis.interactions.push_back(std::move(result));
+    const std::string name = term_name(term, names.names);
+    const std::string why = add_interaction(data, tested, term, name, analysis);
+    if (!why.empty()) untested[why].push_back(name);
   }
+  for (const auto& [why, terms] : untested) note_untested(tested.subject, terms, why, notes);
 }
 
 }  // namespace stab::stats

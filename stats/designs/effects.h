@@ -13,6 +13,7 @@
 
 #include "stats/data/notes.h"
 #include "stats/data/prepare.h"
+#include "stats/data/terms.h"
 #include "stats/models/own_error.h"
 #include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
@@ -121,14 +122,24 @@ double bound_of(std::span<const double> errors, const Contrast& contrast);
 // impossible.
 using Estimator = std::function<std::optional<Estimate>(const Contrast&)>;
 
+// The cells of a subject or of a suite, and how contrasts of them are estimated.
+struct TestedCells {
+  std::string subject{};
+  Scope scope = Scope::subject;
+  std::vector<Group> cells{};    // from by_cell()
+  std::vector<double> errors{};  // from step_errors()
+  Estimator estimator{};
+  std::size_t order = most_treatments;  // the estimator knows no interaction of more treatments
+  SpreadOf spread{};                    // empty: variances are not compared
+};
+
 // Adds all interactions that these cells allow, but not those with a treatment whose levels are
 // sessions (Spec::sessions). If each treatment has two levels, the interaction has a size.
 // Otherwise it has only a p: the smallest p of its level_contrasts(), times their number
-// (Bonferroni). `cells` come from by_cell(), and `errors` from step_errors(). If `spread` is empty,
-// variances are not compared. Without Spec::assumptions, designs with more than 1000 cells get no
-// interactions; with it, they get only those that have a size.
-void add_interactions(const Prepared& data, const std::string& subject, Scope scope,
-                      const Estimator& estimator, const std::vector<Group>& cells,
-                      std::span<const double> errors, const SpreadOf& spread, Analysis& analysis);
+// (Bonferroni). Without Spec::assumptions, designs with more than 1000 cells get no interactions;
+// with it, they get only those that have a size. A note says which interactions are not tested,
+// and why. Without Spec::interactions, nothing is added.
+void add_interactions(const Prepared& data, const TestedCells& tested, Analysis& analysis,
+                      Notes& notes);
 
 }  // namespace stab::stats

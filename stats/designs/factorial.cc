@@ -174,6 +174,7 @@ struct Parts {
   std::vector<Group> cells;
   Source source;
   Estimator estimator;
+  std::size_t order = most_treatments;  // as in TestedCells
 };
 
 void add_randomization(const Parts& parts, const Comparison& comparison, const Contrast& contrast,
@@ -211,9 +212,14 @@ void add_effects(const Parts& parts, Analysis& analysis, Notes& notes) {
     add_alternatives(data, parts.subject, comparison, effect);
     effect.spread = spread(contrast.weights);
   }
-  add_interactions(data, parts.subject.name, Scope::subject, parts.estimator, parts.cells,
-                   step_errors(data, parts.subject), data.spec.assumptions ? spread : SpreadOf{},
-                   analysis);
+  add_interactions(data,
+                   {.subject = parts.subject.name,
+                    .cells = parts.cells,
+                    .errors = step_errors(data, parts.subject),
+                    .estimator = parts.estimator,
+                    .order = parts.order,
+                    .spread = data.spec.assumptions ? spread : SpreadOf{}},
+                   analysis, notes);
 }
 
 void analyse_blocks(const Prepared& data, const Subject& subject, bool with_table,
@@ -261,7 +267,8 @@ void analyse_residuals(const Prepared& data, const Subject& subject, bool with_t
                .subject = subject,
                .cells = cells,
                .source = {.method = pooled ? "Residuals" : "Welch", .unit = "trial"},
-               .estimator = pooled ? by_residuals(data, *model, cells) : by_trials(data, cells)},
+               .estimator = pooled ? by_residuals(data, *model, cells) : by_trials(data, cells),
+               .order = pooled ? fit.order : most_treatments},
               analysis, notes);
 }
 

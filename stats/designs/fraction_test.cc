@@ -153,6 +153,10 @@ TEST(Fraction, WithoutOneOfItsCellsNothingIsCompared) {
   const Analysis analysis = analyse(data, spec_of());
   for (const Effect& effect : analysis.effects) EXPECT_FALSE(effect.ratio);
   EXPECT_THAT(analysis.notes, Contains(HasSubstr("a 1 can't be compared")));
+  EXPECT_TRUE(analysis.interactions.empty());
+  EXPECT_THAT(analysis.notes,
+              Contains(HasSubstr("The interactions of a:b, a:c, b:c are not tested, because some "
+                                 "combinations of levels have no trials")));
 }
 
 }  // namespace

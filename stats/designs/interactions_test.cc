@@ -268,6 +268,24 @@ TEST(Interactions, OfTooFewIndependentBlocksAreOnlyPossible) {
   }
 }
 
+// The same numbers, but two trials are missing, and nothing limits their values.
+TEST(Interactions, OfTooFewIndependentBlocksMayBeOfAnySizeIfTrialsAreMissing) {
+  Dataset data = levels_in_blocks(
+      2, 2, 22, [](auto a, auto b, auto k) { return a == 1 && b == 1 ? 1000.0 + 28 + k : 1000.0; });
+  Spec spec = in_blocks();
+  spec.equivalence = 0.5;
+  for (const bool is_missing : {false, true}) {
+    if (is_missing) data.response[3] = data.response[4 + 1] = std::nan("");
+    const Analysis analysis = analyse(data, spec);
+    ASSERT_EQ(doubtful_interplays(analysis).size(), 1U);
+    const Interplay both = doubtful_interplays(analysis)[0];
+    EXPECT_EQ(both.is_dependent, !is_missing);
+    if (!is_missing) {
+      EXPECT_FALSE(both.matters(spec)) << "the size is known";
+    }
+  }
+}
+
 // a3 has an effect only at b2.
 double at_one_cell(std::uint32_t a, std::uint32_t b, std::uint32_t k) {
   return 1000 + (a == 2 && b == 1 ? 50 : 0) + ((k * 7 + a * 3 + b * 5) % 11) / 10.0;
@@ -293,6 +311,61 @@ TEST(Interactions, OfSessionsAreNotTested) {
   const Analysis analysis = analyse(data, spec);
   EXPECT_TRUE(analysis.interactions.empty());
   EXPECT_THAT(analysis.notes, Not(Contains(HasSubstr("interact"))));
+}
+
+TEST(Interactions, CanBeLeftOut) {
+  Spec spec = in_blocks();
+  spec.interactions = false;
+  const Analysis analysis = analyse(levels_in_blocks(3, 2, 12, at_one_cell), spec);
+  EXPECT_TRUE(analysis.interactions.empty());
+  EXPECT_TRUE(analysis.effects.at(0).p);
+  EXPECT_THAT(analysis.notes, Not(Contains(HasSubstr("interact"))));
+}
+
+// The model has no a:c, so its rows of a:c are sums that only rounding keeps from 0.
+TEST(Interactions, ThatThePooledModelLeavesOutAreNotTested) {
+  constexpr std::uint32_t levels = 22;
+  Dataset data = levels_in_blocks(levels, 2 * levels, 13, [](auto a, auto b, auto k) {
+    return 1000 + 50.0 * (b % 2) + ((k * 7 + a * 3 + b * 5) % 11) / 10.0;
+  });
+  Column c = oracle::column("c", 2, "c");
+  for (std::uint32_t& code : data.columns[1].codes) {
+    c.codes.push_back(code % 2);
+    code /= 2;
+  }
+  data.columns[1].levels = oracle::column("b", levels, "b").levels;
+  data.columns.push_back(c);
+  Spec spec = in_blocks();
+  spec.treatments = {"a", "b", "c"};
+  spec.error = Error::pooled;
+  spec.assumptions = false;
+  const Analysis analysis = analyse(data, spec);
+  ASSERT_THAT(analysis.notes, Contains(HasSubstr("more than 1 treatments are left in the")));
+  EXPECT_TRUE(analysis.interactions.empty());
+  EXPECT_THAT(
+      analysis.notes,
+      Contains(HasSubstr("The interactions of a:b, a:c, b:c and 1 more are not tested, because "
+                         "the model leaves interactions of so many treatments in the residuals")));
+}
+
+TEST(Interactions, ThatAreNotTestedAreNoted) {
+  const auto expect_noted = [](const Dataset& data, const Spec& spec, const std::string& why) {
+    const Analysis analysis = analyse(data, spec);
+    EXPECT_TRUE(analysis.interactions.empty()) << why;
+    EXPECT_THAT(analysis.notes,
+                Contains(HasSubstr("The interaction of a:b is not tested, because " + why + ".")));
+  };
+  const Dataset all = levels_in_blocks(2, 2, 12, at_one_cell);
+  expect_noted(oracle::rows_where(all, [](std::size_t row) { return row % 4 != 0; }), in_blocks(),
+               "some combinations of levels have no trials");
+  const auto has = [](std::size_t row) { return row % 4 != row / 4 % 4; };
+  expect_noted(oracle::rows_where(all, [&](std::size_t row) { return has(row - 1); }), in_blocks(),
+               "too few levels of k have trials at all combinations of levels");
+  Spec spec = in_blocks();
+  spec.block = "";
+  spec.assumptions = false;
+  expect_noted(levels_in_blocks(32, 32, 2, at_one_cell), spec,
+               "the design has more than 1,000 combinations of levels");
 }
 
 TEST(Interactions, OfTheControlAreNotTested) {

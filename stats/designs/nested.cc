@@ -186,8 +186,13 @@ void analyse_nested(const Prepared& data, const Subject& subject, Analysis& anal
                       "fewer than six seeds of {} per cell or because the seeds do not differ.",
                       data.spec.seed));
   }
-  add_interactions(data, subject.name, Scope::subject, estimator, cells, step_errors(data, subject),
-                   data.spec.assumptions ? spread : SpreadOf{}, analysis);
+  add_interactions(data,
+                   {.subject = subject.name,
+                    .cells = cells,
+                    .errors = step_errors(data, subject),
+                    .estimator = estimator,
+                    .spread = data.spec.assumptions ? spread : SpreadOf{}},
+                   analysis, notes);
 }
 
 }  // namespace stab::stats

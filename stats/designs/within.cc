@@ -266,7 +266,12 @@ void add_effects(const Suite& suite, Analysis& analysis, Notes& notes) {
       add_subject_tests(suite, comparison, contrast, analysis);
   }
   const Estimator estimator = [&](const Contrast& contrast) { return suite.estimate(contrast); };
-  add_interactions(data, "", suite.scope, estimator, cells, mean_step_errors(suite), {}, analysis);
+  add_interactions(data,
+                   {.scope = suite.scope,
+                    .cells = cells,
+                    .errors = mean_step_errors(suite),
+                    .estimator = estimator},
+                   analysis, notes);
 }
 
 // The variance of the numbers without the part that their errors make.

@@ -175,7 +175,10 @@ knobs = ["ksm"]'
   wish="experiment 1, quiet node (1 CPUs: ksm): x"
   [[ $(in_lab srun -w n2 --exclusive cat $knob) == 1 ]] || fail "a job without a wish gets a quiet node"
   [[ $(in_lab srun -w n2 --comment="$wish" cat $knob) == 1 ]] || fail "a job that shares its node gets a quiet node"
+  [[ $(in_lab srun -w n2 --comment=$'x\nNO '"$wish" cat $knob) == 1 ]] || fail "a comment of two lines makes a shared node quiet"
+  [[ $(in_lab srun -w n2 --exclusive --comment="$wish" cat $knob) == 0 ]] || fail "a job with the wish gets no quiet node"
   until_true "the node is free" no_job
+  until_true "the setting is back" knob_is 1
   # An epilog that did not run: the next job's prolog puts the setting back.
   on_n2 "$stabctl" quiet apply --log /tmp/quiet-node.undo --knobs ksm >/dev/null || fail "the setting cannot be changed"
   knob_is 0 || fail "the setting was not changed"
@@ -191,6 +194,7 @@ knobs = ["ksm"]'
   expect_whole "$id"
   [[ $(sql "SELECT text FROM event WHERE experiment = $id AND kind = 'loud'") == "node n2: ksm: $knob is 1"* ]] ||
     fail "the knob that is not quiet is not named"
+  [[ $(ctl report "$id" --json) == *'"not_made_quiet": "node n2: ksm: '"$knob is 1"* ]] || fail "the report does not name the knob"
   on_n2 umount /sys/kernel/mm
 fi
 

@@ -93,6 +93,9 @@ expect 'undefined names in a version script, as GNU ld does' "$szc" -shared -fPI
 expect 'relocatable' "$szc" -r main.c lib.c -o both.o
 [ ! -s .err ] || fail 'relocatable: speaks'
 works 'relocatable, linked' "$szc" both.o
+expect 'objects' "$szc" -c main.c lib.c
+expect 'relocatable, by words from a pipe' "$szc" -r -Wl,@<(echo main.o lib.o) -o piped.o
+works 'relocatable, by words from a pipe, linked' "$szc" piped.o
 
 left 'static' 'statically' "$szc" -static main.c
 runs 'static'
@@ -106,6 +109,9 @@ left 'GNU ld' 'ld.bfd' "$szc" -fuse-ld=bfd main.c
 runs 'GNU ld'
 left 'gold' 'ld.gold' "$szc" -fuse-ld=gold main.c
 left "clang's default linker" 'the linker is ld, not lld' "$szc" -fuse-ld=ld main.c
+mkdir lld_as_ld && ln -s "$(command -v ld.lld-19)" lld_as_ld/ld
+PATH=$PWD/lld_as_ld:$PATH works "clang's default linker is lld" "$szc" -fuse-ld=ld main.c
+works 'lld by a path that does not say so' "$szc" --ld-path="$PWD/lld_as_ld/ld" main.c
 have mold && left 'mold' 'ld.mold' "$szc" -fuse-ld=mold main.c && runs 'mold'
 left 'another linker by path' 'ld.bfd' "$szc" --ld-path="$(command -v ld.bfd)" main.c
 left 'AddressSanitizer' '-fsanitize=address' "$szc" -fsanitize=address main.c
@@ -157,7 +163,7 @@ has 'a missing ld.stab: says so' .err 'ld.stab is missing'
 # An installed copy finds its parts elsewhere.
 mkdir -p inst/usr/bin inst/usr/libexec/stabd inst/usr/lib/stabd
 cp "$szc" inst/usr/bin/szc
-cp "$build_directory"/libexec/* inst/usr/libexec/stabd/
+cp -r "$build_directory"/libexec/* inst/usr/libexec/stabd/
 cp "$build_directory"/lib/stab-*.o inst/usr/lib/stabd/
 expect 'installed' inst/usr/bin/szc main.c -o prog
 [ ! -s .err ] || { fail 'installed: speaks'; cat .err >&2; }
@@ -166,15 +172,33 @@ moves 'installed' prog
 # GNU as takes what the pass writes, in either syntax, and the tools that remove debugging information keep it.
 works "GNU's assembler" "$szc" -O2 -fno-integrated-as main.c
 works "GNU's assembler, Intel's syntax" "$szc" -O2 -fno-integrated-as -masm=intel main.c
-expect 'an object with records' "$szc" -O2 -g -c main.c -o whole.o
+cat >pads.c <<'C'
+#include <stdio.h>
+__attribute__((noinline)) int shown(int x) { printf("%d\n", x); return x + 1; }
+int main(int argc, char **argv) { (void)argv; return shown(argc) - 2; }
+C
+expect 'an object with records' "$szc" -O2 -g -c pads.c -o whole.o
 for how in 'strip -g' 'strip --strip-unneeded' 'objcopy -g' 'ld.bfd -r -S -o stripped.o whole.o'; do
   cp whole.o stripped.o
   # shellcheck disable=SC2086
   case $how in ld*) $how ;; *) $how stripped.o ;; esac || fail "$how fails"
   works "$how" "$szc" stripped.o
   "$szc" --stab-explain prog >explained
-  has "$how: pads" explained ' main: pads of up to '
+  has "$how: pads" explained ' shown: pads of up to '
 done
+
+# lld's cache of ThinLTO does not notice the pass, so code with other pads is in another folder.
+expect 'a cache of ThinLTO: compiled' "$szc" -flto=thin -O2 -c pads.c -o thin.o
+for how in --stab-off --stab-stack=off --stab-stack=frame --stab-off; do
+  expect "a cache of ThinLTO, $how" "$szc" -flto=thin -O2 "$how" thin.o -Wl,--thinlto-cache-dir=cache -o prog
+  "$szc" --stab-explain prog >explained 2>/dev/null
+  case $how in
+    --stab-off) lacks "a cache of ThinLTO, $how" <(readelf -SW prog) .szc_ ;;
+    --stab-stack=off) lacks "a cache of ThinLTO, $how" explained ' shown: pads' ;;
+    *) has "a cache of ThinLTO, $how" explained ' shown: pads of up to ' ;;
+  esac
+done
+equal 'a cache of ThinLTO: folders' "$(find cache -name 'llvmcache-*' -printf '%h\n' | sort -u | wc -l)" 3
 
 # Objects that the post-link step can't judge: those of an szc whose records had other names, and CREL relocations.
 for section in frames calls; do
@@ -306,5 +330,6 @@ STAB_STACK=tabel refute 'a mode of stacks that does not exist' "$szc" -c main.c
 has 'a mode of stacks that does not exist' .err 'STAB_STACK=tabel: STAB_STACK must be frame, byte, table or off'
 STAB_OFF=1 STAB_STACK=byte expect 'version: the settings' "$szc" --stab-cc=clang-22 --stab-version
 for line in 'off: yes' 'stack: byte' "compiler: $(command -v clang-22) "; do has 'version: the settings' .out "$line"; done
+grep -qE '^compiler: /.*, (of LLVM|.*clang version) 22' .out || fail "version: the compiler's: $(cat .out)"
 refute 'explain of something else' "$szc" --stab-explain main.c
 finish

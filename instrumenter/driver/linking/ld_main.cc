@@ -256,8 +256,9 @@ Result<Ending> run(const Words& words, const std::string& argv0) {
   const LinkArguments link = parse_link_arguments(words);
   if (link.kind == Output::executable || link.kind == Output::library)
     return run_link(link, *settings, find_companions(running_program(argv0)));
+  // A response file that is a pipe has been read, so the linker gets its words.
   Words command{settings->linker};
-  command.insert(command.end(), words.begin(), words.end());
+  command.insert(command.end(), link.words.begin(), link.words.end());
   return std::unexpected(become(command));
 }
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/fd.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "instrumenter/driver/compilers.h"
 #include "instrumenter/link_flags.h"
@@ -43,6 +45,20 @@ std::string pass_of_linker(const LinkSettings& settings, const Companions& compa
   return pass_for(companions, settings.linker, linker);
 }
 
+// lld's cache of ThinLTO holds the code that the pass has changed, but lld does not look at the pass
+// when it searches there. So each pass, with each of its settings, has a sub-folder of its own. Links
+// without a pass use the user's folder itself.
+std::string with_own_cache(const std::string& word, const std::string& pass) {
+  constexpr std::string_view flag = "--thinlto-cache-dir=";  // lld accepts no other spelling
+  if (pass.empty() || !word.starts_with(flag) || word.size() == flag.size()) return word;
+  constexpr std::size_t largest_pass = std::size_t{1} << 30;
+  constexpr std::size_t digits = 16;
+  const std::string maker =
+      fmt::format("{}\n{}\n{}", environment(variable::stack), environment(variable::pass_phase),
+                  read_file(pass, largest_pass).value_or(pass));
+  return fmt::format("{}/szc-{}", word, sha256_hex(maker).substr(0, digits));
+}
+
 // The post-link step needs local symbols, because they name static functions.
 bool drops_symbols(std::string_view word) {
   return word == "-x" || word == "--discard-all" || word == "-discard-all";
@@ -65,10 +81,6 @@ std::uint32_t order_seed(std::uint64_t seed) {
 }
 
 }  // namespace
-
-bool is_lld(const std::string& linker) {
-  return std::filesystem::path(linker).filename().string().find("lld") != std::string::npos;
-}
 
 Words lld_flags(const LinkSettings& settings) {
   Words words{"--undefined-version"};
@@ -126,15 +138,15 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
   add_linker_flags(instrumenter::link_flags, words);
   const bool library = link.kind == Output::library;
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
-  if (const std::string pass = pass_of_linker(settings, companions); !pass.empty())
-    words.push_back("--load-pass-plugin=" + pass);
+  const std::string pass = pass_of_linker(settings, companions);
+  if (!pass.empty()) words.push_back("--load-pass-plugin=" + pass);
   if (!exports.empty()) words.push_back("--version-script=" + exports);
   const std::string& object = library ? companions.library : companions.runtime;
   const std::size_t end = end_of_inputs(link);
   for (std::size_t i = 0; i < link.words.size(); ++i) {
     if (i == end) words.push_back(object);
     if (!is_strip_flag(link.words[i]) && !drops_symbols(link.words[i]))
-      words.push_back(link.words[i]);
+      words.push_back(with_own_cache(link.words[i], pass));
   }
   if (end == link.words.size()) words.push_back(object);
   add_last_flags(settings, words);

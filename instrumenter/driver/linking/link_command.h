@@ -47,7 +47,4 @@ Words postlink_command(const LinkArguments& link, const Companions& companions);
 // The first lld with a flag for padding.
 inline constexpr unsigned padding_lld = 22;
 
-// Only lld's output can be processed. A linker is lld if its name says so.
-bool is_lld(const std::string& linker);
-
 }  // namespace stab::driver

@@ -4,15 +4,21 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <utility>
 
 namespace stab::driver {
 namespace {
 
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::IsSupersetOf;
 using testing::Not;
+using testing::StartsWith;
 
 const Companions kCompanions{.linker = "/x/ld.stab",
                              .lld_folder = "/x/gcc",
@@ -119,10 +125,47 @@ TEST(LinkCommand, AProgramWithAVersionScriptGetsOneOfOursBeside) {
       parse_link_arguments({"-shared", "--version-script", "x.map", "-o", "x.so", "a.o"})));
 }
 
+TEST(LinkCommand, EachPassAndModeHasItsOwnCacheOfThinLto) {
+  const std::filesystem::path folder = testing::TempDir() + "link_command_cache";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "ld.lld") << "#!/bin/sh\necho 'LLD 77.1.0 (a test)'\n";
+  std::filesystem::permissions(folder / "ld.lld", std::filesystem::perms::owner_all);
+  LinkSettings s = settings();
+  s.linker = folder / "ld.lld";
+  Companions companions = kCompanions;
+  companions.passes = folder;
+  const std::string flag = "--thinlto-cache-dir=cache";
+  const LinkArguments link = parse_link_arguments({"-o", "prog", "main.o", flag});
+  EXPECT_THAT(instrumented_link(link, s, companions, ""), Contains(flag));
+  std::set<std::string> seen;
+  for (const char* pass : {"one", "another"}) {
+    std::ofstream(folder / "stab-pass-77.so") << pass;
+    for (const char* mode : {"frame", "byte"}) {
+      setenv(variable::stack, mode, 1);
+      for (const std::string& word : instrumented_link(link, s, companions, ""))
+        if (word.starts_with(flag)) seen.insert(word);
+    }
+  }
+  unsetenv(variable::stack);
+  EXPECT_EQ(seen.size(), 4U);
+  EXPECT_THAT(seen, Each(StartsWith(flag + "/")));
+  EXPECT_THAT(plain_link(link, s), Contains(flag));
+}
+
 TEST(LinkCommand, LldIsKnownByItsName) {
   EXPECT_TRUE(is_lld("/usr/bin/ld.lld-19"));
   EXPECT_FALSE(is_lld("/usr/bin/ld.bfd"));
   EXPECT_FALSE(is_lld("/lld/bin/mold"));
+  const std::filesystem::path folder = testing::TempDir() + "link_command_names";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  for (const auto& [target, name] : {std::pair{"ld.lld-77", "ld"}, {"ld.bfd", "ld.default"}}) {
+    std::ofstream(folder / target) << "";
+    std::filesystem::create_symlink(target, folder / name);
+  }
+  EXPECT_TRUE(is_lld(folder / "ld"));
+  EXPECT_FALSE(is_lld(folder / "ld.default"));
 }
 
 }  // namespace

@@ -191,8 +191,13 @@ class LabelAnalysis {
           take(each->where - user.start, in_table(*each));
       if (taken.fields.empty()) continue;
       taken.works_on_bytes = [&](std::uint32_t field) {
-        const auto found = std::ranges::lower_bound(first, last, user.start + field, {}, at);
-        return found != last && found->where == user.start + field && works_on_bytes(*found);
+        // A relaxed `jmp *x@GOTPCREL(%rip)` has its field one byte before the relocation.
+        const std::uint64_t where = user.start + field;
+        const auto found = std::ranges::lower_bound(first, last, where, {}, at);
+        return found != last &&
+               (found->where == where ||
+                (found->where == where + 1 && found->type == R_X86_64_GOTPCRELX)) &&
+               works_on_bytes(*found);
       };
       pin_uses(find_address_uses(user.code, user.start, taken));
     }

@@ -52,8 +52,8 @@ void Session::make_quiet(const Place& place) {
   apply(Event::quiesce, "");
   if (state_ != State::quiescing) return;
   if (plan_.machines) {
-    if (!may_be_loud(places_)) return;
     note_quietness();
+    if (!may_be_loud(places_)) return;
     return apply(Event::quiet, "");
   }
   changed_ = true;
