@@ -18,7 +18,6 @@
 namespace stab::client {
 namespace {
 
-constexpr std::size_t max_answer = std::size_t{2} << 30;
 constexpr int silence_ms = 5000;
 
 // Returns false if the state is hidden, as that of another user's daemon may be.
@@ -80,13 +79,21 @@ protocol::HelloRequest greeting() {
   return {.protocol = protocol::version, .version = STAB_VERSION};
 }
 
+std::string too_large(std::size_t most) {
+  return fmt::format(
+      "stabd's answer is larger than {} MiB, the most that stabctl accepts from a daemon: ask for "
+      "less (exports as csv are smaller than as json), or read stabd's database with --folder "
+      "FOLDER, which has no such limit, as root or stabd's own user",
+      most >> 20);
+}
+
 }  // namespace
 
-Client::Client(Fd socket)
+Client::Client(Fd socket, std::size_t most)
     : socket_(std::move(socket)),
-      channel_(std::make_unique<protocol::Channel>(socket_.get(), max_answer)) {}
+      channel_(std::make_unique<protocol::Channel>(socket_.get(), most, too_large(most))) {}
 
-Result<Client> Client::reach(const std::vector<std::string>& sockets) {
+Result<Client> Client::reach(const std::vector<std::string>& sockets, std::size_t most) {
   std::vector<std::string> silent;
   for (const std::string& path : sockets) {
     auto socket = connect_to(path);
@@ -105,7 +112,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
     // Several paths are defaults, which the user did not name; the last one is the system's.
     if (path != sockets.back())
       if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
-    return Client(std::move(socket->fd));
+    return Client(std::move(socket->fd), most);
   }
   return fail(
       fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with "
@@ -114,8 +121,8 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets) {
                   fmt::join(silent, " or at ")));
 }
 
-Result<Client> Client::connect(const std::vector<std::string>& sockets) {
-  auto client = reach(sockets);
+Result<Client> Client::connect(const std::vector<std::string>& sockets, std::size_t most) {
+  auto client = reach(sockets, most);
   if (!client) return client;
   if (auto greeted = client->greet(); !greeted) return std::unexpected(greeted.error());
   client->greeted_ = true;
@@ -123,7 +130,7 @@ Result<Client> Client::connect(const std::vector<std::string>& sockets) {
 }
 
 Result<Client> Client::connect_without_waiting(const std::vector<std::string>& sockets) {
-  auto client = reach(sockets);
+  auto client = reach(sockets, max_answer);
   if (!client) return client;
   if (auto sent = client->send(greeting()); !sent) return std::unexpected(sent.error());
   return client;

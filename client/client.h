@@ -2,6 +2,7 @@
 // A client's connection to the daemon.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,13 @@ namespace stab::client {
 
 class Client {
  public:
+  static constexpr std::size_t max_answer = std::size_t{2} << 30;
+
   // Connects to the first of these sockets at which a daemon listens, and greets it. The error says
-  // how to start a daemon, or which program is too old.
-  static Result<Client> connect(const std::vector<std::string>& sockets);
+  // how to start a daemon, or which program is too old. An answer of more than `most` bytes is an
+  // error, which says so.
+  static Result<Client> connect(const std::vector<std::string>& sockets,
+                                std::size_t most = max_answer);
 
   // Sends the greeting, but does not wait for the answer, which is the first line that arrives.
   static Result<Client> connect_without_waiting(const std::vector<std::string>& sockets);
@@ -43,8 +48,8 @@ class Client {
   Result<std::optional<protocol::Progress>> listen(int signal_fd);
 
  private:
-  explicit Client(Fd socket);
-  static Result<Client> reach(const std::vector<std::string>& sockets);
+  Client(Fd socket, std::size_t most);
+  static Result<Client> reach(const std::vector<std::string>& sockets, std::size_t most);
   Result<void> greet();
   Result<std::string> exchange(const std::string& line);
   // Waits for a line without a limit, but says on stderr if the daemon is silent for five seconds.

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // What a client makes of somebody at its socket who answers the first line with this one.
-Result<Client> greeted_with(const std::string& answer) {
+Result<Client> greeted_with(const std::string& answer, std::size_t most = Client::max_answer) {
   const test::Folder folder;
   const std::string path = folder / "s.sock";
   const Fd server(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -31,7 +31,7 @@ Result<Client> greeted_with(const std::string& answer) {
     static_cast<void>(channel.receive());
     static_cast<void>(channel.send(answer));
   });
-  return Client::connect({path});
+  return Client::connect({path}, most);
 }
 
 TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {
@@ -45,6 +45,13 @@ TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {
 TEST(Client, AnAnswerThatIsNoneIsAnError) {
   for (const char* answer : {"", "hello", "{}", R"({"ok":true})", R"({"ok":1})"})
     EXPECT_FALSE(greeted_with(answer)) << answer;
+}
+
+TEST(Client, AnAnswerThatIsTooLargeIsAnErrorThatNamesTheLimitAndAWayOut) {
+  const auto client = greeted_with(std::string(3 << 20, 'x'), 1 << 20);
+  ASSERT_FALSE(client);
+  EXPECT_THAT(client.error().message, HasSubstr("larger than 1 MiB"));
+  EXPECT_THAT(client.error().message, HasSubstr("--folder FOLDER"));
 }
 
 }  // namespace

@@ -364,6 +364,7 @@ class Source {
  public:
   static Result<Source> open(const Common& common) {
     Source source;
+    source.better_ = common.better;
     if (!common.state.empty()) {
       source.folder_ = common.state;
       return source;
@@ -398,7 +399,11 @@ class Source {
 
   Result<history::Experiment> report(std::int64_t id, const std::string& response,
                                      const std::string& benchmark) {
-    const protocol::ResultsRequest request{.id = id, .response = response, .machines_as_one = true};
+    // The direction is that of the response which the user chose.
+    const protocol::ResultsRequest request{.id = id,
+                                           .response = response,
+                                           .better = response.empty() ? std::string() : better_,
+                                           .machines_as_one = true};
     const auto answer = client_ ? client_->ask(request) : answer_stored(folder_, request);
     if (!answer) return std::unexpected(answer.error());
     return history::experiment_in(answer->document, benchmark);
@@ -407,6 +412,7 @@ class Source {
  private:
   std::optional<Client> client_;
   std::string folder_;
+  std::string better_;
 };
 
 class Collector {

@@ -123,7 +123,7 @@ History make_history(const std::string& benchmark, std::vector<Experiment> exper
 std::string cell_name(const Levels& levels);
 // One unit for all means of the series.
 report::Scale scale_of(const History& history, const Series& series);
-// "5.12 % more from experiment 17 on, worse (p = 0.00100)"
+// "5.12 % more from experiment 17 on, worse (p = 0.001)"
 std::string change_words(const Change& change, const Series& series, const History& history,
                          const report::Scale& scale);
 

@@ -19,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -98,6 +99,28 @@ TEST(History, MoreIsBetterWhereThePlanSaysSo) {
   for (Experiment& each : all) each.higher_is_better = true;
   EXPECT_THAT(as_text(make_history("sort", all, {})),
               HasSubstr(" % more from experiment 10 on, better (p"));
+}
+
+TEST(History, ASmallPIsNotCalledEqualToLessThanItself) {
+  const History history = make_history("sort", step(1.05), {});
+  Change change = history.series[0].changes.at(0);
+  const auto words = [&] {
+    return change_words(change, history.series[0], history, scale_of(history, history.series[0]));
+  };
+  change.p = 5e-5;
+  EXPECT_THAT(words(), EndsWith(" % more from experiment 10 on, worse (p < 0.0001)"));
+  change.p = 0.001;
+  EXPECT_THAT(words(), EndsWith(" (p = 0.001)"));
+}
+
+TEST(History, TheAxisOfAPictureHasThePowerOfTenOfItsNumbers) {
+  std::vector<Experiment> all = step(1.05);
+  for (Experiment& each : all) {
+    each.unit = stats::Unit::number;
+    const double mean = each.means[0].mean * 2.8e-15;
+    each.means[0] = {.n = 30, .mean = mean, .low = mean * 0.99, .high = mean * 1.01};
+  }
+  EXPECT_THAT(as_page(make_history("sort", all, {})), HasSubstr(">wall, x 1e-09</text>"));
 }
 
 TEST(History, NumbersOfAnySignHaveDifferences) {

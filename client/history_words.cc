@@ -23,6 +23,7 @@
 #include "report/model.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
+#include "stats/data/notes.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::client::history {
@@ -346,7 +347,7 @@ std::string change_words(const Change& change, const Series& series, const Histo
                      !change.stands ? "but missing trials may be the reason"
                      : better       ? "better"
                                     : "worse",
-                     change.p ? "p = " + report::p_text(*change.p) : "exactly");
+                     change.p ? stats::p_words(*change.p) : "exactly");
 }
 
 std::string source_of(const Experiment& experiment) {
@@ -435,8 +436,7 @@ class Picture {
     across.include(static_cast<double>(series_.points.size()) + 1);
     const Axis right(across, left, width - 10);
     canvas.vertical(up, left, width - 10,
-                    one_line(history_.experiments.back().response, 40) +
-                        (scale_.unit.empty() ? "" : ", " + scale_.unit));
+                    axis_title(one_line(history_.experiments.back().response, 40), scale_));
     draw_times(canvas, right);
     for (const Change& each : series_.changes) {
       const double x = right.place(static_cast<double>(each.at) + 0.5);

@@ -64,6 +64,10 @@ std::vector<std::string> plan_warnings(const plan::Plan& plan) {
                       "terminal, so output need not be discarded",
                       benchmark.name, one_line(*word, 60)));
   }
+  if (plan.analysis.has_idle_higher)
+    warnings.emplace_back(
+        "'analysis.higher' has no effect, because 'analysis.response' lists no further responses. "
+        "If higher values of the response are better, set analysis.better = \"higher\"");
   if (const auto why = plan::why_only_means(plan); plan.analysis.estimand != "mean" && !why.empty())
     warnings.push_back(fmt::format(
         "no comparison gets a verdict: 'analysis.estimand' is \"{}\", but {}; remove this key",
@@ -144,6 +148,14 @@ Result<PlanFile> read_plan_file(const std::string& path, const std::string& mach
   if (const auto plan = plan::read_plan(*resolved); !table->empty() && plan && plan->machines)
     return wrong_call(
         fmt::format("{} has a table [machines]: leave out --machines, or remove the table", path));
+  // The user doesn't see the table, so the positions of its problems would not help.
+  if (const auto with = plan::read_plan(*resolved + *table); !with && plan::read_plan(*resolved)) {
+    std::vector<std::string> problems;
+    for (const toml::Problem& each : with.error()) problems.push_back(each.message);
+    return fail(
+        fmt::format("{}: --machines {} adds a table [machines], which does not fit this plan: {}",
+                    path, one_line(machines, 100), fmt::join(problems, "; ")));
+  }
   file.text = plan::with_defaults(*resolved + *table);
   find_source(file);
   return file;

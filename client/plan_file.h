@@ -24,7 +24,8 @@ void find_source(PlanFile& file);
 
 // Warns about words of `run` that a shell would interpret: there is no shell, so the program gets
 // them as arguments. One sentence for each benchmark that has such words. Warns also if no
-// comparison can get a verdict about the average that the plan asks for.
+// comparison can get a verdict about the average that the plan asks for, and about an
+// 'analysis.higher' without effect.
 std::vector<std::string> plan_warnings(const plan::Plan& plan);
 // Prints these warnings on stderr, unless the plan is invalid.
 void tell_plan_warnings(const PlanFile& file);

@@ -16,6 +16,7 @@
 #include "machine/containment.h"
 #include "machine/measured_run.h"
 #include "machine/program.h"
+#include "protocol/containment.h"
 #include "worker/binary.h"
 #include "worker/trial.h"
 
@@ -87,6 +88,13 @@ Result<std::vector<std::string>> found(std::vector<std::string> words) {
   return words;
 }
 
+// The marker of a trial's environment changes where its stack is, so a replay has one of the same
+// length. It is not the marker of any daemon, which would end the processes that have it.
+std::string marker_for(const protocol::ReplayReply& trial) {
+  constexpr std::size_t digits = 32;  // of a daemon's token
+  return trial.marked ? protocol::marker_variable(std::string(digits, '0')) : "";
+}
+
 }  // namespace
 
 Result<int> replay(const Common& common, const ReplayOptions& options) {
@@ -107,7 +115,9 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   // Does not limit the size of files, because a profiler writes its own files.
   protocol::RunRequest run = trial->run;
   run.file_limit = 0;
-  machine::Launch launch = worker::launch_of(run, {});
+  worker::TrialContext context;
+  context.marker = marker_for(*trial);
+  machine::Launch launch = worker::launch_of(run, context);
   const auto before = found(options.before);
   if (!before) return std::unexpected(before.error());
   launch.argv.insert(launch.argv.begin(), before->begin(), before->end());
@@ -117,7 +127,7 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   if (options.print) {
     std::string text = command_of(launch, gives_up);
     if (!run.prepare.empty()) {
-      std::string before_it = command_of(worker::step_of(run, run.prepare, {}), gives_up);
+      std::string before_it = command_of(worker::step_of(run, run.prepare, context), gives_up);
       before_it.pop_back();
       text = before_it + " &&\n" + text;
     }
@@ -130,7 +140,8 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   // If the prepare command leaves processes running, we must become their parent to end them.
   if (!run.prepare.empty() && !machine::adopt_orphans())
     return fail_errno("cannot adopt the processes that the prepare command leaves running");
-  if (std::string fault = worker::prepare(run, {}); !fault.empty()) return fail(std::move(fault));
+  if (std::string fault = worker::prepare(run, context); !fault.empty())
+    return fail(std::move(fault));
   return std::unexpected(machine::replace_this_process(launch));
 }
 

@@ -30,6 +30,7 @@
 #include "base/text.h"
 #include "client/streams.h"
 #include "client/verbs.h"
+#include "machine/containment.h"
 #include "plan/reading/reader.h"
 #include "protocol/codec.h"
 #include "protocol/paths.h"
@@ -202,7 +203,7 @@ void count_trials(store::Reader& reader, LeftRun& run) {
   run.done = std::ranges::count_if(*progress, &store::Reader::Progress::done);
 }
 
-LeftRun run_of(store::Reader& reader, const std::string& folder, const store::Experiment& row) {
+LeftRun run_of(const std::string& folder, const store::Experiment& row) {
   LeftRun run{.folder = folder,
               .id = row.id,
               .name = row.name,
@@ -217,11 +218,12 @@ LeftRun run_of(store::Reader& reader, const std::string& folder, const store::Ex
       is_unfinished(folder, {.experiment = row.name, .plan = row.plan, .directory = row.directory});
   std::error_code error;
   if (run.goes_on) run.verb = fs::exists(folder + "/" + ab_mark, error) ? "ab" : "run";
-  count_trials(reader, run);
   return run;
 }
 
-void add_runs_in(const std::string& folder, std::vector<LeftRun>& runs) {
+enum class Trials { counted, left_alone };
+
+void add_runs_in(const std::string& folder, Trials trials, std::vector<LeftRun>& runs) {
   const auto stored = open_stored(folder);
   const auto rows = stored ? stored->reader->experiments()
                            : store::Outcome<store::Reader::Experiments>(std::unexpected(
@@ -230,8 +232,10 @@ void add_runs_in(const std::string& folder, std::vector<LeftRun>& runs) {
     runs.push_back({.folder = folder, .problem = rows.error().message});
     return;
   }
-  for (const store::Experiment& row : rows->intact)
-    runs.push_back(run_of(*stored->reader, folder, row));
+  for (const store::Experiment& row : rows->intact) {
+    runs.push_back(run_of(folder, row));
+    if (trials == Trials::counted) count_trials(*stored->reader, runs.back());
+  }
   for (const store::Damage& row : rows->damaged)
     runs.push_back(
         {.folder = folder,
@@ -242,14 +246,14 @@ void add_runs_in(const std::string& folder, std::vector<LeftRun>& runs) {
 }
 
 // The runs in the folders below `runs`, oldest first. Empty if `runs` does not exist.
-Result<std::vector<LeftRun>> left_runs(const std::string& runs) {
+Result<std::vector<LeftRun>> left_runs(const std::string& runs, Trials trials) {
   std::error_code error;
   std::vector<LeftRun> found;
   if (!fs::exists(runs, error)) return found;
   for (auto each = fs::directory_iterator(runs, error); !error && each != fs::directory_iterator();
        each.increment(error)) {
     std::error_code ignored;
-    if (each->is_directory(ignored)) add_runs_in(each->path().string(), found);
+    if (each->is_directory(ignored)) add_runs_in(each->path().string(), trials, found);
   }
   if (error) return fail(fmt::format("cannot read {}: {}", runs, error.message()));
   std::ranges::sort(found, {}, [](const LeftRun& run) {
@@ -278,7 +282,7 @@ std::string line_of(const LeftRun& run) {
 
 Result<int> runs(const Common& common) {
   const std::string folder = folder_of_runs();
-  const auto found = left_runs(folder);
+  const auto found = left_runs(folder, Trials::counted);
   if (!found) return std::unexpected(found.error());
   if (common.json) {
     if (auto printed = write_json(protocol::to_text(*found, 2)); !printed)
@@ -291,9 +295,9 @@ Result<int> runs(const Common& common) {
   return exit_ok;
 }
 
-std::vector<std::string> completed_folders(const std::string& beginning) {
+std::vector<std::string> completed_folders(const std::string& runs, const std::string& beginning) {
   std::vector<std::string> lines;
-  auto found = left_runs(folder_of_runs());
+  auto found = left_runs(runs, Trials::left_alone);
   if (!found) return lines;
   for (const LeftRun& run : *found | std::views::reverse)
     if (run.id && run.folder.starts_with(beginning))
@@ -412,9 +416,10 @@ Result<protocol::ReportReply> answer_stored(const std::string& folder,
 
 Result<protocol::ResultsReply> answer_stored(const std::string& folder,
                                              const protocol::ResultsRequest& request) {
-  auto analysed =
-      analyse_stored(folder, request.id,
-                     {.response = request.response, .machines_as_one = request.machines_as_one});
+  auto analysed = analyse_stored(folder, request.id,
+                                 {.response = request.response,
+                                  .better = request.better,
+                                  .machines_as_one = request.machines_as_one});
   if (!analysed) return std::unexpected(analysed.error());
   return protocol::ResultsReply{.document = std::move(analysed->document)};
 }
@@ -442,10 +447,12 @@ Result<protocol::ReplayReply> answer_stored(const std::string& folder,
   if (!stored) return std::unexpected(stored.error());
   const auto experiment = find(*stored, request.id);
   if (!experiment) return std::unexpected(experiment.error());
-  return results::answer_replay(
+  auto reply = results::answer_replay(
       *stored->reader, *experiment,
       fmt::format("{}/builds/{}", default_cache_directory(), experiment->uid),
       {.position = request.position, .attempt = request.attempt});
+  if (reply) reply->marked = machine::best_containment() == machine::Containment::process_tree;
+  return reply;
 }
 
 Result<protocol::ProfileReply> answer_stored(const std::string& folder,

@@ -21,7 +21,7 @@ struct Common {
   bool json = false;
   bool full = false;     // reports as text: all tables
   std::string response;  // report, compare: the number to analyse; "": the plan's response
-  std::string better;    // report, compare: whether lower or higher is better; "": as in the plan
+  std::string better;    // likewise, and history: whether lower or higher is better; "": as planned
   std::string machines;  // submit, check: as in read_plan_file()
   FailOn fail_on{};
 };
@@ -101,8 +101,9 @@ struct RunOptions {
 // Lists the runs that `run` and `ab` left in folder_of_runs().
 Result<int> runs(const Common& common);
 
-// The same folders for a shell's completion, newest first: "FOLDER", a tab, and its experiment.
-std::vector<std::string> completed_folders(const std::string& beginning);
+// The folders of runs below `runs` for a shell's completion, newest first: "FOLDER", a tab, and its
+// experiment. Reads no trials, because completion must be fast.
+std::vector<std::string> completed_folders(const std::string& runs, const std::string& beginning);
 
 // Measures with a daemon of its own, which ends with this call. A signal pauses the experiment, and
 // the same call continues it.

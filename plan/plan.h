@@ -321,6 +321,7 @@ struct Analysis {
   // plan's measures
   std::string response;
   std::vector<OtherResponse> others;  // in addition to the response, which decides
+  bool has_idle_higher = false;       // 'higher' is set without 'response', so it has no effect
   bool log_scale = false;
   double alpha = 0;
   std::optional<double> equivalence;  // 0.01 for "1%"

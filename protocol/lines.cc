@@ -49,7 +49,7 @@ Result<bool> Channel::fill() {
   while (n < 0 && errno == EINTR);
   if (n < 0) return fail_errno("cannot receive");
   if (n > 0 && !lines_.add(std::string_view(buffer.data(), static_cast<std::size_t>(n))))
-    return fail("received a line that is too long");
+    return fail(too_long_);
   return n > 0;
 }
 

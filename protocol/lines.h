@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -36,7 +37,9 @@ class LineBuffer {
 // A blocking conversation over a descriptor that the channel does not own.
 class Channel {
  public:
-  Channel(int fd, std::size_t limit) : fd_(fd), lines_(limit) {}
+  // `too_long` is the error if a line exceeds the limit.
+  Channel(int fd, std::size_t limit, std::string too_long = "received a line that is too long")
+      : fd_(fd), lines_(limit), too_long_(std::move(too_long)) {}
 
   [[nodiscard]] int fd() const { return fd_; }
   Result<void> send(std::string_view line);
@@ -50,6 +53,7 @@ class Channel {
  private:
   int fd_;
   LineBuffer lines_;
+  std::string too_long_;
 };
 
 }  // namespace stab::protocol

@@ -201,14 +201,18 @@ struct ResultsRequest {
   using Reply = ResultsReply;
   static constexpr Tag tag{.key = "verb", .value = "results"};
   std::int64_t id = 0;
-  std::string response{};        // as in results::Asked
-  bool machines_as_one = false;  // likewise
+  // The field of results::Asked with this name.
+  std::string response{};
+  std::string better{};
+  bool machines_as_one = false;
 };
-BOOST_DESCRIBE_STRUCT(ResultsRequest, (), (id, response, machines_as_one))
+BOOST_DESCRIBE_STRUCT(ResultsRequest, (), (id, response, better, machines_as_one))
 template <>
 inline constexpr Field field<&ResultsRequest::id>{.least = 1};
 template <>
 inline constexpr Field field<&ResultsRequest::response>{.most = 200, .may_lack = true};
+template <>
+inline constexpr Field field<&ResultsRequest::better>{.most = 20, .may_lack = true};
 template <>
 inline constexpr Field field<&ResultsRequest::machines_as_one>{.may_lack = true};
 

@@ -61,10 +61,11 @@ struct ReadRequest {
   bool machines_as_one = false;  // for results
   std::optional<std::uint32_t> width{};
   std::uint32_t blocks = 0;  // for a look: how many measured blocks it considers
-  // For a replay: the trial, and the folder of all builds.
+  // For a replay: the trial, the folder of all builds, and whether trials have a marker.
   std::string cache{};
   std::uint32_t position = 0;
   std::optional<std::uint32_t> attempt{};
+  bool marked = false;
   std::optional<ProfileRequest> profile{};  // for a profile
   LogPlace after{};                         // for a log
   // For an archive: its file, the folder for its parts, its user, and whether its data about the
@@ -85,8 +86,8 @@ struct ReadRequest {
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, cell, colour, full,
                        response, better, machines_as_one, width, blocks, cache, position, attempt,
-                       profile, after, file, parts, name, uid, gid, believed, turn, goes_first,
-                       may_not_quiesce, may_not_move))
+                       marked, profile, after, file, parts, name, uid, gid, believed, turn,
+                       goes_first, may_not_quiesce, may_not_move))
 
 // The parts of a valid plan that the daemon needs, because it does not read plans itself.
 struct PlanReply {

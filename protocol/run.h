@@ -152,10 +152,14 @@ struct ReplayReply {
   std::string out{};            // the path that ${OUT} stood for
   std::string binary_sha256{};  // the digest of the file `out`
   RunRequest run{};
+  bool marked = false;  // its environment has a marker (containment.h)
 };
 BOOST_DESCRIBE_STRUCT(ReplayReply, (),
                       (id, position, attempt, block, warmup, benchmark, levels, seed, uid,
-                       privileged, status, wall_ns, stdout_sha256, build, out, binary_sha256, run))
+                       privileged, status, wall_ns, stdout_sha256, build, out, binary_sha256, run,
+                       marked))
+template <>
+inline constexpr Field field<&ReplayReply::marked>{.may_lack = true};
 
 struct ReplayRequest {
   using Reply = ReplayReply;

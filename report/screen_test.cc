@@ -144,6 +144,38 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
   EXPECT_THAT(report, HasSubstr("(control)"));
 }
 
+TEST(Screen, AControlWithoutARatioHasADifference) {
+  const auto y = [](auto b, auto l) { return -(100 + 50.0 * (l == 1) + noise(b, l)); };
+  stats::Spec spec;
+  spec.response = "score";
+  spec.unit = stats::Unit::number;
+  spec.log_scale = false;
+  spec.control = "L2";
+  const Document document = of_blocks(10, 3, y, spec);
+  ASSERT_FALSE(document.analysis.effects[0].ratio);
+  ASSERT_EQ(document.analysis.effects[0].verdict, stats::Verdict::faster);
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("Control the first level was measured twice, with a difference of -3.8 to "
+                        "+4.6, so there is no verdict on smaller changes"));
+}
+
+TEST(Screen, TheWidestOfTheControlsWithoutARatioIsNamed) {
+  Document document = sample_document();
+  document.analysis.spec.programs = stats::Programs::these;
+  document.analysis.suite = 0;
+  document.analysis.spec.control = document.analysis.effects.front().level;
+  double difference = 0;
+  std::string last;
+  for (stats::Effect& each : document.analysis.effects) {
+    if (each.scope != stats::Scope::subject) continue;
+    each.reach = stats::Reach{.difference = difference += 1e6};
+    last = each.subject;
+  }
+  ASSERT_NE(last, "");
+  EXPECT_THAT(words_of(text(document)),
+              HasSubstr("Control on " + last + ", the first level was measured twice, with"));
+}
+
 TEST(Screen, TheWidestControlIsNamedWithItsBenchmark) {
   Document document = sample_document();
   document.analysis.spec.programs = stats::Programs::these;

@@ -333,34 +333,42 @@ std::string short_load(const Load& load) {
          ": the machine was busy, which widens the intervals (see 'stabctl doctor')";
 }
 
-// Each benchmark has a control of its own. The one that limits verdicts most is shown.
+// Each benchmark has a control of its own. The one that limits verdicts most is shown. If one of
+// them has an interval but no ratio, they are compared by their differences.
 std::string control_known(const Analysis& analysis) {
   constexpr double endless = std::numeric_limits<double>::infinity();
-  const auto share = [=](const stats::Effect& each) {
-    return each.reach ? each.reach->share.value_or(endless) : endless;
-  };
-  const stats::Effect* control = nullptr;
-  std::size_t controls = 0;
+  std::vector<const stats::Effect*> controls;
+  bool by_share = true;
   for (const stats::Effect& each : analysis.effects) {
     if (!stats::is_control(each, analysis.spec) || each.scope != stats::deciding_scope(analysis))
       continue;
-    ++controls;
-    if (control == nullptr || share(each) > share(*control)) control = &each;
+    controls.push_back(&each);
+    if (each.reach && !each.reach->share && each.reach->difference) by_share = false;
   }
-  if (control == nullptr) return "";
+  if (controls.empty()) return "";
+  const auto reach = [&](const stats::Effect* each) {
+    if (!each->reach) return endless;
+    return (by_share ? each->reach->share : each->reach->difference).value_or(endless);
+  };
+  const stats::Effect* control = *std::ranges::max_element(controls, {}, reach);
   const std::string where =
-      controls > 1 ? fmt::format("on {}, ", row_label(analysis, control->subject, control->scope))
-                   : "";
-  if (share(*control) == endless)
+      controls.size() > 1
+          ? fmt::format("on {}, ", row_label(analysis, control->subject, control->scope))
+          : "";
+  if (reach(control) == endless)
     return fmt::format(
         "{}the first level was measured twice, but the difference between the two measurements "
         "has no interval, so there is no verdict",
         where);
+  const auto& low = control->difference_low;
+  const auto& high = control->difference_high;
   return fmt::format(
       "{}the first level was measured twice, with a difference of {}, so there is no verdict on "
       "smaller changes{}",
-      where, interval_text(control->low, control->high),
-      controls > 1
+      where,
+      by_share ? interval_text(control->low, control->high)
+               : range_text(low, high, difference_scale(analysis, control->subject, low, high)),
+      controls.size() > 1
           ? fmt::format("; no other {} has a larger difference", name(analysis.spec.subject))
           : "");
 }

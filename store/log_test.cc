@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
+#include <sqlite3.h>
+
+#include <vector>
 
 #include "store/test_support.h"
 
@@ -65,6 +68,44 @@ TEST_F(LogTest, ALongOneComesInPiecesThatKeepTheOrder) {
   int pieces = 0;
   EXPECT_EQ(texts(place, &pieces), expected);
   EXPECT_EQ(pieces, 3);
+}
+
+TEST_F(LogTest, TwoLongTablesComeInPiecesThatKeepTheOrder) {
+  std::vector<std::string> expected;
+  for (std::uint32_t i = 0; i < 450; ++i) {
+    add_trial_at(i, start + (10 * i));
+    expected.push_back(std::to_string(i));
+    // More than one event for some trials, so that either table is the one that is cut earlier.
+    for (int j = 0; j < (i < 150 ? 2 : 1); ++j) {
+      expected.push_back("event " + std::to_string(j) + " after " + std::to_string(i));
+      add_event_at(start + (10 * i) + 5 + j, expected.back());
+    }
+  }
+  Reader::LogPlace place;
+  EXPECT_EQ(texts(place), expected);
+}
+
+// Counts the store's own steps, a hundred at a time.
+int count_steps(void* hundreds) {
+  ++*static_cast<int*>(hundreds);
+  return 0;
+}
+
+TEST_F(LogTest, RowsOfEarlierExperimentsAreNotRead) {
+  const Id other = store_->add_experiment(example_experiment()).value();
+  std::vector<Trial> trials;
+  for (std::uint32_t position = 0; position < 3000; ++position)
+    trials.push_back({.experiment = other, .position = position});
+  ASSERT_TRUE(store_->add_trials(trials));
+  add_trial_at(0, start);
+  const Remembering remembering;
+  reopen();
+  int hundreds = 0;
+  sqlite3_progress_handler(opened_last, 100, count_steps, &hundreds);
+  Reader::LogPlace place;
+  EXPECT_THAT(texts(place), ElementsAre("0"));
+  sqlite3_progress_handler(opened_last, 0, nullptr, nullptr);
+  EXPECT_LT(hundreds, 30);
 }
 
 TEST_F(LogTest, OfOtherExperimentsAndOfSilentTrialsNothingIsSaid) {

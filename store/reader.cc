@@ -159,6 +159,7 @@ bool TrialRows::next(Trial& trial) {
 using LogRow = Reader::LogRow;
 
 constexpr std::size_t most_rows = 200;  // of each table in one piece
+constexpr Id ids_nearby = 2000;         // that are looked at before the search for the last row
 
 std::string of_trial(const Row& row) {
   const std::string& reason = row.text("reason");
@@ -192,24 +193,37 @@ struct Part {
 
 Part part_of(Connection& connection, const char* table, const char* which, Id experiment, Id* next,
              LogRow (*to_row)(const Row&)) {
+  // Ids rise, so reading by id never looks at an earlier piece again.
+  const std::string query =
+      fmt::format("NOT INDEXED WHERE id > ? AND id <= ? AND experiment = ? {} ORDER BY id LIMIT {}",
+                  which, most_rows + 1);
+  const auto piece = [&](Id behind, Id last) {
+    Part part{.rows = {}, .next = next, .end = last};
+    connection.select(table, query, {behind, last, experiment}, [&](const Stored& stored) {
+      part.rows.push_back(to_row(stored.row));
+      part.rows.back().id = stored.id;
+      return true;
+    });
+    part.cut();
+    return part;
+  };
+  // A long log has enough rows right behind this place, so nobody searches for the last one, which
+  // takes longer the more rows the experiment has.
+  if (*next > 0) {
+    const Id nearby = std::min(ids_nearby, std::numeric_limits<Id>::max() - *next);
+    if (Part part = piece(*next, *next + nearby); part.is_cut) return part;
+  }
   // Only the experiment's own rows count: after a removal of another experiment, rows of this one
   // may get the ids that the other's rows had.
-  const Id last = connection.number(
-      fmt::format("SELECT coalesce(max(id), 0) FROM {} WHERE experiment = ?", table), {experiment});
-  Part part{.rows = {}, .next = next, .end = std::max(*next, last)};
-  if (last <= *next) return part;
-  // Ids rise, so reading by id never looks at an earlier piece again.
-  connection.select(
-      table,
-      fmt::format("NOT INDEXED WHERE id > ? AND id <= ? AND experiment = ? {} ORDER BY id LIMIT {}",
-                  which, most_rows + 1),
-      {*next, last, experiment}, [&](const Stored& stored) {
-        part.rows.push_back(to_row(stored.row));
-        part.rows.back().id = stored.id;
-        return true;
-      });
-  part.cut();
-  return part;
+  const auto own = [&](const char* end) {
+    return connection.number(
+        fmt::format("SELECT coalesce({}(id), 0) FROM {} WHERE experiment = ?", end, table),
+        {experiment});
+  };
+  const Id last = own("max");
+  if (last <= *next) return Part{.rows = {}, .next = next, .end = *next};
+  // The rows of earlier experiments are not read.
+  return piece(std::max(*next, own("min") - 1), last);
 }
 
 Reader::Log log_of(Connection& connection, Id experiment, Reader::LogPlace after) {
@@ -236,15 +250,19 @@ Reader::Log log_of(Connection& connection, Id experiment, Reader::LogPlace after
         return LogRow{
             .at_ns = row.integer("at_ns"), .kind = row.text("kind"), .text = row.text("text")};
       })};
+  const Part* earliest = nullptr;  // the cut part whose last row is the earliest
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
   for (const Part& part : parts) {
     if (!part.is_cut) continue;
     log.more = true;
-    until = std::min(until, part.rows.back().at_ns);
+    if (earliest != nullptr && part.rows.back().at_ns >= until) continue;
+    earliest = &part;
+    until = part.rows.back().at_ns;
   }
   for (Part& part : parts) {
-    // Rows that are later than the last row of a cut table wait for the next piece, too.
-    if (!part.is_cut) part.keep_until(until);
+    // Rows of the other tables that are later than that row wait for the next piece, too. The
+    // earliest part stays whole, so the log goes on even if the clock was set back.
+    if (&part != earliest) part.keep_until(until);
     *part.next = part.end;
     std::ranges::move(part.rows, std::back_inserter(log.rows));
   }

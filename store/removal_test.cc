@@ -223,6 +223,30 @@ TEST_F(Retention, TakesWhatTrialsAndBuildsPrintedAndNothingElse) {
   EXPECT_THAT(store_->verify().value(), IsEmpty());
 }
 
+TEST_F(Retention, LargeRowsGoInSmallerPieces) {
+  for (std::uint32_t position = 0; position < 10; ++position) {
+    Trial trial = example_trial(experiment_, position);
+    trial.causal = '"' + std::string(bytes_of_removal, 'z') + '"';
+    add(trial);
+    ASSERT_TRUE(store_->add_build({.experiment = experiment_,
+                                   .key = std::to_string(position),
+                                   .benchmark = "sort",
+                                   .output = std::string(bytes_of_removal / 2, 'x')}));
+  }
+  // A trial a piece, two builds a piece, the event.
+  EXPECT_EQ(forget(experiment_), 10 + 5 + 1);
+  EXPECT_EQ(count("trial WHERE stderr_tail <> ''") + count("build WHERE output <> ''"), 0);
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
+}
+
+TEST_F(Retention, ManyTrialsThatPrintedNothingAreAPiece) {
+  std::vector<Trial> silent;
+  for (std::uint32_t position = 0; position < 120; ++position)
+    silent.push_back({.experiment = experiment_, .position = position});
+  ASSERT_TRUE(store_->add_trials(silent));
+  EXPECT_EQ(forget(experiment_), 1 + 1);
+}
+
 TEST_F(Retention, KeepsTheClockAndTheEndsThatWereSeen) {
   using SeenEnd = Store::SeenEnd;
   EXPECT_EQ(store_->age_clock().value(), "");

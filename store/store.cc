@@ -349,6 +349,64 @@ std::int64_t size_of(Connection& connection, const char* table, const char* larg
   }
 }
 
+std::size_t bytes_of_texts(const Row& row) {
+  std::size_t bytes = 0;
+  for (const auto& [column, value] : row.values())
+    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
+  return bytes;
+}
+
+// The rows of a piece whose output is removed.
+struct Printed {
+  std::vector<Stored> rows;
+  std::optional<Store::Place> next;  // nothing at the end of the table
+  std::size_t bytes = 0;             // of the rows' texts
+
+  // Returns whether the piece is full.
+  bool add(Connection& connection, const char* table, Id id) {
+    connection.scan(table, "WHERE id = ?", {id}, [this](const Stored& stored) {
+      bytes += bytes_of_texts(stored.row);
+      rows.push_back(stored);
+      return false;
+    });
+    return std::cmp_greater_equal(rows.size(), piece_of_removal) ||
+           std::cmp_greater_equal(bytes, bytes_of_removal);
+  }
+};
+
+// Reads only the numbers of trials that printed nothing.
+Printed printed_trials(Connection& connection, Id experiment, Store::Place after) {
+  Printed piece;
+  SQLite::Statement trials(
+      connection.database(),
+      fmt::format("SELECT id, position, attempt, stderr_tail <> '' FROM trial WHERE experiment = ? "
+                  "AND (position, attempt) > (?, ?) ORDER BY position, attempt LIMIT {}",
+                  piece_of_retry));
+  trials.bind(1, experiment);
+  trials.bind(2, after.position);
+  trials.bind(3, after.attempt);
+  while (trials.executeStep()) {
+    piece.next = {.position = trials.getColumn(1).getInt64(),
+                  .attempt = trials.getColumn(2).getInt64()};
+    if (trials.getColumn(3).getInt() != 0 &&
+        piece.add(connection, "trial", trials.getColumn(0).getInt64()))
+      break;
+  }
+  return piece;
+}
+
+Printed printed_builds(Connection& connection, Id experiment, Store::Place after) {
+  Printed piece;
+  for (const Id id :
+       connection.ids("build", "WHERE experiment = ? AND id > ?", {experiment, after.build}).ids) {
+    if (!piece.add(connection, "build", id)) continue;
+    piece.next = after;
+    piece.next->build = id;
+    break;
+  }
+  return piece;
+}
+
 void add_own_event(Connection& connection, std::string_view kind, std::string_view text) {
   connection.insert("event", to_row(Event{.at_ns = wall_clock_ns(),
                                           .kind = std::string(kind),
@@ -502,26 +560,14 @@ Outcome<std::optional<Store::Place>> Store::forget_output(Id experiment, Place a
         connection().update(table, each.id, each.row);
       }
     };
-    const auto rows_of = [&](const char* table, const std::string& rest, Arguments arguments) {
-      std::vector<Stored> rows;
-      connection().scan(table, rest, arguments, [&rows](const Stored& stored) {
-        rows.push_back(stored);
-        return true;
-      });
-      return rows;
-    };
-    std::vector<Stored> trials =
-        rows_of("trial",
-                fmt::format("WHERE experiment = ? AND (position, attempt) > (?, ?) ORDER BY "
-                            "position, attempt LIMIT {}",
-                            piece_of_removal),
-                {experiment, after.position, after.attempt});
-    if (!trials.empty()) {
-      next = {.position = trials.back().row.integer("position"),
-              .attempt = trials.back().row.integer("attempt")};
-      return empty("trial", "stderr_tail", std::move(trials));
-    }
-    empty("build", "output", rows_of("build", "WHERE experiment = ?", {experiment}));
+    Printed trials = printed_trials(connection(), experiment, after);
+    next = trials.next;
+    empty("trial", "stderr_tail", std::move(trials.rows));
+    if (next) return;
+    Printed builds = printed_builds(connection(), experiment, after);
+    next = builds.next;
+    empty("build", "output", std::move(builds.rows));
+    if (next) return;
     connection().insert("event", to_row(Event{.experiment = experiment,
                                               .at_ns = wall_clock_ns(),
                                               .kind = std::string(output_forgotten),
@@ -546,13 +592,6 @@ struct Piece {
 
 bool succeeded(std::string_view status) {
   return status == to_string(TrialStatus::ok) || status == to_string(TrialStatus::disturbed);
-}
-
-std::size_t bytes_of_texts(const Row& row) {
-  std::size_t bytes = 0;
-  for (const auto& [column, value] : row.values())
-    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
-  return bytes;
 }
 
 // Reads only the status of attempts that succeeded.

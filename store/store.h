@@ -39,8 +39,8 @@ namespace stab::store {
 
 inline constexpr std::int64_t piece_of_removal = 50;
 inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
-// A piece of a retry looks at so many attempts at most, and writes no more of them than a piece of
-// a removal has.
+// A piece of a retry, or of the removal of output, looks at so many attempts at most, and writes no
+// more of them than a piece of a removal has.
 inline constexpr std::int64_t piece_of_retry = 1000;
 
 class Sizes;
@@ -109,14 +109,16 @@ class Store : public Reader {
   // The last stored SeenEnd of each experiment. A damaged row is left out, and stays in the store.
   Outcome<std::vector<SeenEnd>> seen_ends();
   Outcome<void> keep_ages(const std::string& clock, std::span<const SeenEnd> ends);
-  // An attempt's place in its experiment; by default before the first one.
+  // An attempt's place in its experiment; by default before the first one. forget_output() goes on
+  // with the builds after the last attempt.
   struct Place {
     std::int64_t position = -1;
     std::int64_t attempt = 0;
+    Id build = 0;  // the last build that was looked at
   };
-  // Removes the output of the next piece of trials, but keeps the hashes. Returns the place to
-  // continue at. At the end it also removes the builds' output, stores `why` as an event, notes
-  // that in the experiment's SeenEnd, and returns nothing.
+  // Removes the output of the next piece of trials or builds, but keeps the hashes. Returns the
+  // place to continue at. At the end it stores `why` as an event, notes that in the experiment's
+  // SeenEnd, and returns nothing.
   Outcome<std::optional<Place>> forget_output(Id experiment, Place after, std::string_view why);
 
   // Counts the attempts in the next piece that count (`last`) but failed or were skipped. `next` is

@@ -43,6 +43,7 @@
 #include "report/json.h"
 #include "report/text.h"
 #include "revisions/revisions.h"
+#include "toml/keys.h"
 
 namespace stab::client::ab {
 
@@ -786,6 +787,10 @@ Result<int> compare_versions(const AbOptions& options) {
   if (!budget || budget->count() <= 0)
     return wrong_call(fmt::format("--budget {}: give a duration, as in 5min or 90s",
                                   one_line(options.budget, 60)));
+  // The plan's `time` can't be longer.
+  if (*budget > toml::longest_duration)
+    return wrong_call(fmt::format("--budget {}: give at most {} hours",
+                                  one_line(options.budget, 60), toml::longest_duration.count()));
   const SignalFd signals;
   auto code = ab_until(options, *budget, signals.fd());
   if (code || !is_readable(signals.fd())) return code;

@@ -90,14 +90,22 @@ std::vector<std::pair<std::string, std::string>> states_of_nodes(const plan::Mac
   return nodes;
 }
 
-// Scales the duration up if the pilot stopped before its last trial.
-void correct_for_early_stop(Pilot& pilot) {
-  const report::TrialCounts& counts = pilot.found->trials;
+// The share of its trials that an experiment ran before its time or its stopping rule ended it.
+double share_run(const protocol::Summary& row, const report::Document& document) {
+  if (!row.stopped_by && !document.stopping) return 1;
+  const report::TrialCounts& counts = document.trials;
   const auto run = static_cast<double>(counts.ok + counts.failed + counts.disturbed);
   const double planned = static_cast<double>(counts.planned) - static_cast<double>(counts.skipped);
-  if (pilot.found->stopping && run > 0 && planned > run)
-    pilot.duration = std::chrono::nanoseconds(
-        static_cast<std::int64_t>(static_cast<double>(pilot.duration.count()) * planned / run));
+  return run > 0 && planned > run ? run / planned : 1;
+}
+
+// The number of nodes that ran the experiment; nothing if its plan can't be read.
+std::optional<std::uint32_t> nodes_of(Client& client, std::int64_t id) {
+  const auto status = client.ask(protocol::StatusRequest{.id = id});
+  if (!status) return std::nullopt;
+  const auto plan = plan::read_plan(status->plan);
+  if (!plan) return std::nullopt;
+  return plan->machine_count();
 }
 
 // Finds the latest pilot, if a daemon runs and has one; a check needs neither.
@@ -106,23 +114,28 @@ std::optional<Pilot> find_pilot(const Common& common, const plan::Plan& plan, st
   if (!client) return std::nullopt;
   const auto answer = client->ask(protocol::ListRequest{});
   if (!answer) return std::nullopt;
-  std::optional<Pilot> pilot;
-  for (const protocol::Summary& row : answer->experiments) {
-    if (row.name != plan.name || row.state != "done" || row.trials == 0) continue;
-    // Earlier versions recorded no duration, only two times of day.
-    const auto taken = static_cast<double>(
+  // Earlier versions recorded no duration, only two times of day.
+  const auto taken = [](const protocol::Summary& row) {
+    return std::chrono::nanoseconds(
         row.duration_ns.value_or(row.ended_ns.value_or(0) - row.started_ns.value_or(0)));
-    if (taken <= 0) continue;
-    const double scaled = taken * static_cast<double>(trials) / static_cast<double>(row.trials);
-    pilot = Pilot{row.id, std::chrono::nanoseconds(static_cast<std::int64_t>(scaled)), {}};
+  };
+  const protocol::Summary* latest = nullptr;
+  for (const protocol::Summary& row : answer->experiments)
+    if (row.name == plan.name && row.state == "done" && row.trials > 0 && taken(row).count() > 0)
+      latest = &row;
+  if (latest == nullptr) return std::nullopt;
+  const auto nodes = nodes_of(*client, latest->id);
+  if (!nodes) return std::nullopt;
+  Amount ran{.trials = static_cast<double>(latest->trials), .nodes = *nodes};
+  const Amount wanted{.trials = static_cast<double>(trials), .nodes = plan.machine_count()};
+  Pilot pilot{.id = latest->id};
+  if (auto results = client->ask(protocol::ResultsRequest{.id = latest->id})) {
+    // Trials under the simulator have other durations and another variation.
+    if (results->document.simulated != plan.simulated) return std::nullopt;
+    ran.trials *= share_run(*latest, results->document);
+    pilot.found = std::move(results->document);
   }
-  if (!pilot) return pilot;
-  auto results = client->ask(protocol::ResultsRequest{.id = pilot->id});
-  if (!results) return pilot;
-  // Trials under the simulator have other durations and another variation.
-  if (results->document.simulated != plan.simulated) return std::nullopt;
-  pilot->found = std::move(results->document);
-  correct_for_early_stop(*pilot);
+  pilot.duration = scaled_duration(taken(*latest), ran, wanted);
   return pilot;
 }
 
@@ -136,6 +149,19 @@ Design design_of(plan::Plan plan) {
   design.models = plan::models(design.plan, design.expansion);
   design.families = families(design.plan);
   return design;
+}
+
+// Calls `visit` with the benchmark and the task of each cell's program, until it returns false. The
+// order of the cells is random, so no cell stands for the others.
+template <class Visit>
+void for_each_program(const Design& design, const Visit& visit) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (const plan::Trial& trial : design.expansion.trials) {
+    if (trial.block > 0 && !trial.warmup) return;  // each cell is in the first block
+    if (!seen.insert({trial.benchmark, trial.cell}).second) continue;
+    const std::string& benchmark = design.plan.benchmarks[trial.benchmark].name;
+    if (!visit(benchmark, plan::resolve(design.plan, trial))) return;
+  }
 }
 
 // Words end at blanks, quotes and '=', so that "-static" is not found in "-static-pie".
@@ -171,19 +197,14 @@ struct StaticBuild {
   bool needs_runtime = false;
 };
 std::optional<StaticBuild> find_static(const Design& design) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   std::optional<StaticBuild> found;
-  for (const plan::Trial& trial : design.expansion.trials) {
-    if (trial.block > 0 && !trial.warmup) break;  // each cell is in the first block
-    if (!seen.insert({trial.benchmark, trial.cell}).second) continue;
-    const plan::Task task = plan::resolve(design.plan, trial);
+  for_each_program(design, [&](const std::string& benchmark, const plan::Task& task) {
     const std::string_view flag = static_flag(task.build);
-    if (flag.empty() || (found && task.needs == plan::Needs::nothing)) continue;
-    found = {.benchmark = design.plan.benchmarks[trial.benchmark].name,
-             .flag = flag,
-             .needs_runtime = task.needs != plan::Needs::nothing};
-    if (found->needs_runtime) break;
-  }
+    if (flag.empty() || (found && task.needs == plan::Needs::nothing)) return true;
+    found = {
+        .benchmark = benchmark, .flag = flag, .needs_runtime = task.needs != plan::Needs::nothing};
+    return !found->needs_runtime;
+  });
   return found;
 }
 
@@ -204,17 +225,16 @@ Result<void> check_padding(const Design& design, const std::string& path) {
   std::error_code error;
   const fs::path lld = fs::path(plan::padding_lld_folder) / "ld.lld";
   if (design.expansion.trials.empty() || fs::exists(lld, error)) return {};
-  for (std::size_t i = 0; i < design.plan.benchmarks.size(); ++i)
-    for (const plan::Trial& trial : design.expansion.trials) {
-      if (trial.benchmark != i) continue;
-      if (plan::resolve(design.plan, trial).build.contains(plan::padding_lld_flag))
-        return fail(fmt::format(
-            "{}: link_padding needs lld 22 for the build of '{}', but {} does not exist: install "
-            "lld-22, or set CC = \"szc\" and CXX = \"szc++\"",
-            path, design.plan.benchmarks[i].name, lld.string()));
-      break;
-    }
-  return {};
+  std::string found;
+  for_each_program(design, [&](const std::string& benchmark, const plan::Task& task) {
+    if (task.build.contains(plan::padding_lld_flag)) found = benchmark;
+    return found.empty();
+  });
+  if (found.empty()) return {};
+  return fail(
+      fmt::format("{}: link_padding needs lld 22 for the build of '{}', but {} does not exist: "
+                  "install lld-22, or set CC = \"szc\" and CXX = \"szc++\"",
+                  path, found, lld.string()));
 }
 
 std::string cell_text(const Design& design, const std::vector<plan::Level>& cell) {
@@ -227,11 +247,12 @@ std::string cell_text(const Design& design, const std::vector<plan::Level>& cell
 }
 
 bool builds_with_szc(const Design& design) {
-  std::set<std::uint32_t> seen;
-  return std::ranges::any_of(design.expansion.trials, [&](const plan::Trial& trial) {
-    return seen.insert(trial.benchmark).second &&
-           plan::names_szc(plan::resolve(design.plan, trial).build);
+  bool found = false;
+  for_each_program(design, [&](const std::string& /*benchmark*/, const plan::Task& task) {
+    found = plan::names_szc(task.build);
+    return !found;
   });
+  return found;
 }
 
 // Whether programs that szc did not build can do all that the plan asks for.
@@ -436,6 +457,7 @@ void print_duration(const Design& design) {
   for (const plan::Trial& trial : design.expansion.trials)
     most += design.plan.benchmarks[trial.benchmark].timeout *
             (design.plan.simulated ? plan::simulator_slowdown : 1);
+  most /= design.plan.machine_count();  // the nodes run their blocks at the same time
   fmt::print(
       "\nthe duration is not known before a first run; if every trial reaches its timeout, the "
       "programs of the trials alone take {}\n",

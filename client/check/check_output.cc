@@ -139,6 +139,13 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
   return lines;
 }
 
+std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const Amount& ran,
+                                         const Amount& wanted) {
+  const double times = (wanted.trials / wanted.nodes) / (ran.trials / ran.nodes);
+  return std::chrono::nanoseconds(
+      static_cast<std::int64_t>(static_cast<double>(taken.count()) * times));
+}
+
 void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
                      const std::vector<Detectable>& detectable, ordered_json& root) {
   const bool any = !families.empty();

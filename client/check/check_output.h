@@ -3,6 +3,8 @@
 // exclude trials, commits, studies, waiting for a quiet machine, events, and measures.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -26,6 +28,16 @@ std::string key_of(stats::Scope scope);
 // A sentence for each family with few degrees of freedom.
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
                                   const std::vector<Detectable>& detectable);
+
+// The trials of a plan, or those that an experiment ran before it ended.
+struct Amount {
+  double trials = 0;        // of all nodes together
+  std::uint32_t nodes = 1;  // they run equal parts of the trials at the same time
+};
+
+// Estimates how long `wanted` will take if `ran` took `taken`.
+std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const Amount& ran,
+                                         const Amount& wanted);
 
 // Describes the comparisons, with warnings: how many are corrected together, their error's degrees
 // of freedom, and the smallest changes that they find. `source` says where the standard deviations

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -36,6 +37,16 @@ TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
       lines_of(plan_of(30)),
       ElementsAre("2 comparisons on each benchmark are corrected together, and each error term "
                   "has 29 degrees of freedom"));
+}
+
+TEST(CheckDuration, NodesRunTheirTrialsAtTheSameTime) {
+  const std::chrono::nanoseconds taken = std::chrono::minutes(10);
+  const Amount ran{.trials = 100, .nodes = 1};
+  EXPECT_EQ(scaled_duration(taken, ran, {.trials = 200, .nodes = 1}), 2 * taken);
+  EXPECT_EQ(scaled_duration(taken, ran, {.trials = 400, .nodes = 4}), taken);
+  EXPECT_EQ(scaled_duration(taken, {.trials = 400, .nodes = 4}, ran), taken);
+  // An experiment that ran a twentieth of its 100 trials.
+  EXPECT_EQ(scaled_duration(taken, {.trials = 5, .nodes = 1}, ran), 20 * taken);
 }
 
 TEST(CheckWords, SayWhichChangeIsFound) {

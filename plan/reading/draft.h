@@ -123,6 +123,10 @@ void read_machine(const Table& root, Draft& draft);
 void read_machines(const Table& root, Draft& draft);  // after [machine]
 void read_analysis(const Table& root, Draft& draft);
 
+// The name of the level that the user wrote in this way. The levels of the runtime's options have
+// one normal name each: "1s" is the level "1000ms".
+std::string normal_level(const Factor& factor, const std::string& written);
+
 void check_names(
     Draft& draft);  // each ${NAME} is defined, and texts stay short when it is replaced
 void check_builds(Draft& draft);   // OUT and DIR are used where they must be

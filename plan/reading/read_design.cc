@@ -238,8 +238,17 @@ void check_levels_are_used(Draft& draft, const Treatments& treatments) {
   }
 }
 
+// Gives the levels in the cells the names that the factors' levels have.
+void rename_levels(Draft& draft) {
+  for (DraftCell& cell : draft.cells)
+    for (const DraftFactor& factor : draft.factors)
+      if (const auto named = cell.value.find(factor.value.name); named != cell.value.end())
+        named->second = normal_level(factor.value, named->second);
+}
+
 void check_cells(Draft& draft, const Treatments& treatments) {
   const std::size_t before = draft.problems.count();
+  rename_levels(draft);
   std::set<Cell> seen;
   for (const DraftCell& cell : draft.cells) {
     check_cell(cell, treatments, draft.problems);

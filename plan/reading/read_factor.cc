@@ -483,6 +483,12 @@ void read_factors(const Table& root, Draft& draft) {
   draft.factors_are_good = draft.problems.count() == before;
 }
 
+std::string normal_level(const Factor& factor, const std::string& written) {
+  if (factor.kind != FactorKind::option) return written;
+  const auto level = read_option(*find_option(factor.name), Value{.at = {}, .data = written});
+  return level ? level->name : written;
+}
+
 void read_randomize(const Table& root, Draft& draft) {
   const auto table = root.open_table("randomize");
   if (!table) return;

@@ -247,7 +247,11 @@ void read_response(const std::optional<Table>& table, Draft& draft) {
                            });
   analysis.response = has_company ? counters::relative_cpu : words::responses.front();
   const Pair* pair = table ? table->find("response") : nullptr;
-  if (pair == nullptr) return;
+  if (pair == nullptr) {
+    // Earlier versions accepted such plans, so stored plans may have this key.
+    analysis.has_idle_higher = table && table->find("higher") != nullptr;
+    return;
+  }
   draft.response_at = pair->at;
   const auto* items = std::get_if<Items>(&pair->value.data);
   if (items != nullptr && (items->empty() || items->size() > max_responses))

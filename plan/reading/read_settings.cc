@@ -328,6 +328,7 @@ void check_control(Draft& draft) {
   for (const DraftFactor& factor : draft.factors) {
     if (!factor.value.is_treatment()) continue;
     const auto& levels = std::get<FixedLevels>(factor.value.levels).levels;
+    draft.plan.analysis.control = normal_level(factor.value, analysis.control);
     const auto found = std::ranges::find(levels, analysis.control, &Level::name);
     if (found == levels.end() || found == levels.begin() || levels.size() < 3)
       refuse(draft, "control",

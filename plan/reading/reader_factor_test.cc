@@ -215,6 +215,34 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
             "a-f, not \"abc\"\n");
 }
 
+TEST(ReaderFactor, CellsAndTheControlNameLevelsAsThePlanWritesThem) {
+  const std::string by_szc =
+      "[experiment]\nname = 't'\n[[benchmark]]\nname = 'b'\nbuild = 'szc -o ${OUT} b.c'\n"
+      "run = ['${OUT}']\n";
+  const std::string custom = by_szc +
+                             "[factor.rerandomize]\nlevels = ['once', 'repeated']\n"
+                             "[factor.period]\nlevels = ['1s', '2s']\n"
+                             "[design]\nkind = 'custom'\n"
+                             "cells = [ { rerandomize = 'once', period = '1s' },\n"
+                             "{ rerandomize = 'repeated', period = '1000ms' },\n";
+  const Plan plan = good_plan(custom + "{ rerandomize = 'repeated', period = '2s' } ]\n");
+  ASSERT_EQ(plan.design.cells.size(), 3U);
+  EXPECT_EQ(plan.design.cells[0].at("period"), "1000ms");
+  EXPECT_EQ(plan.design.cells[1].at("period"), "1000ms");
+  EXPECT_EQ(plan.design.cells[2].at("period"), "2000ms");
+  EXPECT_NE(problems_of(custom + "{ rerandomize = 'repeated', period = '2s' },\n"
+                                 "{ rerandomize = 'repeated', period = '2000ms' } ]\n")
+                .find("this cell is listed twice"),
+            std::string::npos);
+  EXPECT_NE(problems_of(custom + "{ rerandomize = 'repeated', period = '3s' } ]\n")
+                .find("this cell contains the level '3000ms', which the factor 'period' does not"),
+            std::string::npos);
+  EXPECT_EQ(good_plan(by_szc + "[factor.period]\nlevels = ['1s', '2s', '3s']\n"
+                               "[design]\nkind = 'one-way'\n[analysis]\ncontrol = '2s'\n")
+                .analysis.control,
+            "2000ms");
+}
+
 TEST(ReaderFactor, ThereAreNotTooMany) {
   std::string many;
   for (int i = 0; i < 17; ++i) many += "[factor.f" + std::to_string(i) + "]\n";

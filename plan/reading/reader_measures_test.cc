@@ -223,6 +223,13 @@ TEST(ReaderResponses, TheFirstOfSeveralDecides) {
   EXPECT_TRUE(good_plan(smallest).analysis.others.empty());
 }
 
+TEST(ReaderResponses, DirectionsOfFurtherOnesNeedResponses) {
+  EXPECT_TRUE(good_plan(smallest + "[analysis]\nhigher = ['wall']\n").analysis.has_idle_higher);
+  EXPECT_FALSE(good_plan(smallest + "[analysis]\nresponse = ['wall', 'cpu']\nhigher = ['cpu']\n")
+                   .analysis.has_idle_higher);
+  EXPECT_FALSE(good_plan(smallest).analysis.has_idle_higher);
+}
+
 TEST(ReaderResponses, EachIsOneAndThereOnce) {
   EXPECT_THAT(
       more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),

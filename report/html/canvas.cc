@@ -38,9 +38,8 @@ Range Range::padded() const {
 }
 
 std::string Ticks::label(double tick) const {
-  if (std::abs(tick) >= 1e7) return fmt::format("{:.4g}", tick);
   // The tick -0.0 must not be printed as "-0".
-  return fmt::format("{:.{}f}", tick == 0 ? 0.0 : tick, decimals);
+  return fmt::format("{:.{}f}", tick == 0 ? 0.0 : tick / factor, decimals);
 }
 
 Ticks ticks(const Range& range, int most) {
@@ -49,7 +48,14 @@ Ticks ticks(const Range& range, int most) {
   if (range.empty || !(extent > 1e-12 * size) || !std::isfinite(extent)) return {};
   const double step = round_up(extent / (most - 1));
   Ticks found;
-  found.decimals = std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 12);
+  constexpr double huge = 1e7;  // a label with more digits is wider than its place
+  if (size >= huge) {
+    const auto power = static_cast<int>(std::floor(std::log10(size)));
+    found.factor = std::pow(10, power);
+    found.exponent = fmt::format("e{:+03}", power);
+  }
+  const double shown = step / found.factor;
+  found.decimals = std::clamp(-static_cast<int>(std::floor(std::log10(shown) + 1e-9)), 0, 12);
   const double slack = 1e-9;
   const auto first = std::ceil(range.low / step - slack);
   const auto last = std::floor(range.high / step + slack);
@@ -189,6 +195,15 @@ void Canvas::label(double y, const std::string& name, std::string_view at_end) {
   if (!at_end.empty()) text(width - 4, y + 13, at_end, "end tick");
 }
 
+namespace {
+
+std::string axis_words(std::string_view title, const Ticks& ticks) {
+  if (ticks.exponent.empty()) return std::string(title);
+  return fmt::format("{}, x 1{}", title, ticks.exponent);
+}
+
+}  // namespace
+
 void Canvas::horizontal(const Axis& axis, double top, double bottom, std::string_view title) {
   const Ticks found = ticks(axis.range(), 7);
   for (const double tick : found.at) {
@@ -196,7 +211,7 @@ void Canvas::horizontal(const Axis& axis, double top, double bottom, std::string
     line(x, top, x, bottom, tick == 0 ? "zero" : "grid");
     text(x, bottom + 14, found.label(tick), "tick middle");
   }
-  text((axis.from() + axis.to()) / 2, bottom + 31, title, "axis middle");
+  text((axis.from() + axis.to()) / 2, bottom + 31, axis_words(title, found), "axis middle");
 }
 
 void Canvas::vertical(const Axis& axis, double left, double right, std::string_view title) {
@@ -206,7 +221,7 @@ void Canvas::vertical(const Axis& axis, double left, double right, std::string_v
     line(left, y, right, y, tick == 0 ? "zero" : "grid");
     text(left - 5, y + 4, found.label(tick), "tick end");
   }
-  text(4, 14, title, "axis");
+  text(4, 14, axis_words(title, found), "axis");
 }
 
 Markup Canvas::finish() {

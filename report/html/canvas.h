@@ -24,7 +24,9 @@ struct Range {
 // Ascending multiples of 1, 2 or 5 times a power of ten.
 struct Ticks {
   std::vector<double> at;
-  int decimals = 0;  // enough to tell the ticks apart
+  double factor = 1;       // labels are divided by this power of ten
+  std::string exponent{};  // "e+09" if the numbers are so large that the factor is not 1
+  int decimals = 0;        // enough to tell the ticks apart
 
   [[nodiscard]] std::string label(double tick) const;
 };
@@ -105,7 +107,7 @@ class Canvas {
   void label(double y, const std::string& name, std::string_view at_end = "");
 
   // Draws the axis's ticks, with lines through the picture from `top` to `bottom` and a title
-  // below.
+  // below. If the ticks have a power of ten, the title names it.
   void horizontal(const Axis& axis, double top, double bottom, std::string_view title);
   // The same, with lines from `left` to `right` and the title above.
   void vertical(const Axis& axis, double left, double right, std::string_view title);

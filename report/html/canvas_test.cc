@@ -42,6 +42,24 @@ TEST(Ticks, LabelsTellThemApart) {
     EXPECT_NE(found.label(found.at[i - 1]), found.label(found.at[i]));
 }
 
+TEST(Ticks, LabelsOfLargeNumbersTellThemApart) {
+  const Ticks found = ticks(between(1.2345e10, 1.2346e10), 7);
+  ASSERT_EQ(found.at.size(), 6U);
+  EXPECT_EQ(found.label(found.at.front()), "1.23450");
+  EXPECT_EQ(found.label(found.at.back()), "1.23460");
+  EXPECT_EQ(found.exponent, "e+10");
+  Random random(6);
+  for (int i = 0; i < 20'000; ++i) {
+    const double low = std::pow(10, static_cast<double>(random.below(120)) / 10);
+    const double wide = low * std::pow(10, -static_cast<double>(random.below(60)) / 10);
+    const Ticks some = ticks(between(low, low + wide), 7);
+    for (std::size_t j = 1; j < some.at.size(); ++j) {
+      ASSERT_NE(some.label(some.at[j - 1]), some.label(some.at[j])) << low << " " << wide;
+      ASSERT_LE(some.label(some.at[j]).size(), 9U) << low << " " << wide;
+    }
+  }
+}
+
 TEST(Ticks, ThereAreTwoOrMoreAndNotTooMany) {
   Random random(5);
   for (int i = 0; i < 20'000; ++i) {
@@ -176,6 +194,17 @@ TEST(Canvas, ZeroIsMarkedAmongTheTicks) {
   EXPECT_THAT(text,
               HasSubstr("x1=\"240.00\" y1=\"0.00\" x2=\"240.00\" y2=\"80.00\" class=\"zero\""));
   EXPECT_THAT(text, HasSubstr(">change, %</text>"));
+}
+
+TEST(Canvas, TheTitleNamesThePowerOfTenOfLargeTicks) {
+  Canvas canvas(100, "a picture");
+  const Axis axis(between(1.2345e10, 1.2346e10), 0, 480);
+  canvas.horizontal(axis, 0, 80, "instructions");
+  canvas.vertical(axis, 0, 80, "cycles");
+  const std::string text = canvas.finish().str();
+  EXPECT_THAT(text, HasSubstr(">1.23450</text>"));
+  EXPECT_THAT(text, HasSubstr(">instructions, x 1e+10</text>"));
+  EXPECT_THAT(text, HasSubstr(">cycles, x 1e+10</text>"));
 }
 
 }  // namespace

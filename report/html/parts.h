@@ -39,6 +39,8 @@ std::vector<SubjectShots> by_subject(const Shots& shots, const stats::Analysis& 
 
 // The title of an axis: "wall time, ms"; only the response's name if the response has no unit.
 std::string axis_title(const stats::Spec& spec, const Scale& scale);
+// The same for this name of the response. A power of ten is part of it: "score, x 1e-09".
+std::string axis_title(std::string response, const Scale& scale);
 
 // "trial 57, block 3, sort opt=O2: 12.3 ms".
 std::string tip(const Shots& shots, const Shot& shot, const Scale& scale);

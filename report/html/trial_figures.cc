@@ -17,6 +17,7 @@
 #include "report/html/canvas.h"
 #include "report/html/parts.h"
 #include "report/words/answer.h"
+#include "stats/data/notes.h"
 #include "stats/numbers/distribution.h"
 #include "stats/numbers/summary.h"
 
@@ -88,10 +89,13 @@ std::vector<SubjectShots> by_subject(const Shots& shots, const stats::Analysis& 
 }
 
 std::string axis_title(const stats::Spec& spec, const Scale& scale) {
-  std::string title = response_words(spec);
+  return axis_title(response_words(spec), scale);
+}
+
+std::string axis_title(std::string response, const Scale& scale) {
   const std::string unit = scale.exponent + (scale.unit.empty() ? "" : " " + scale.unit);
-  if (!unit.empty()) title += fmt::format(", {}{}", scale.exponent.empty() ? "" : "x 1", unit);
-  return title;
+  if (!unit.empty()) response += fmt::format(", {}{}", scale.exponent.empty() ? "" : "x 1", unit);
+  return response;
 }
 
 std::string tip(const Shots& shots, const Shot& shot, const Scale& scale) {
@@ -493,7 +497,7 @@ std::string tests_of(const Analysis& analysis, const std::string& subject) {
   std::string words;
   for (const stats::Assumption& each : analysis.assumptions)
     if (each.property == stats::Property::normality && each.subject == subject)
-      words += fmt::format(" {} of the {}: p = {}, {}.", each.test, each.of, p_text(each.p),
+      words += fmt::format(" {} of the {}: {}, {}.", each.test, each.of, stats::p_words(each.p),
                            each.holds ? "holds" : "rejected");
   return words;
 }

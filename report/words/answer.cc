@@ -476,13 +476,29 @@ double in_percent(double ratio) {
   return 100 * (ratio - 1);
 }
 
+int order_of(double size) {
+  return static_cast<int>(std::floor(std::log10(size)));
+}
+
+// The largest number of decimals that says something about a change of this size. Changes of counts
+// may be tiny, but smaller ones are only rounding errors.
+int most_decimals(double largest) {
+  constexpr int usual = 4;
+  constexpr double smallest = 1e-9;
+  return largest >= smallest ? std::max(usual, 2 - order_of(largest)) : usual;
+}
+
 // Shows two digits of the interval's half width, or three digits of the number if there is no
 // interval.
 int decimals(double value, std::optional<double> low, std::optional<double> high) {
   double size = std::abs(value) / 10;
-  if (low && high && *high > *low) size = (in_percent(*high) - in_percent(*low)) / 2;
+  double largest = std::abs(value);
+  if (low && high && *high > *low) {
+    size = (in_percent(*high) - in_percent(*low)) / 2;
+    largest = std::max({largest, std::abs(in_percent(*low)), std::abs(in_percent(*high))});
+  }
   if (!(size > 0)) return 1;
-  return std::clamp(1 - static_cast<int>(std::floor(std::log10(size))), 0, 4);
+  return std::clamp(1 - order_of(size), 0, most_decimals(largest));
 }
 
 // A number that rounds to 0 is never printed as "-0.0".

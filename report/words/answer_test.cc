@@ -381,6 +381,18 @@ TEST(Words, PercentagesHaveTheDigitsThatTheirIntervalAllows) {
   EXPECT_EQ(percent_interval(0.9, 1.0), "-10.0 to 0.0 %");
 }
 
+// Counts hardly vary, so tiny changes of them are significant.
+TEST(Words, TinyChangesAreNotRoundedToNone) {
+  EXPECT_EQ(answer(with({effect(Verdict::slower, 1.0000003, 1.00000028, 1.00000032)})),
+            "opt=O2 takes 0.0000300 % more wall time than opt=O1 (95 % interval 0.0000280 to "
+            "0.0000320 %, p = 0.003)");
+  EXPECT_EQ(percent_change(1.0000004, {}, {}), "+0.0000400 %");
+  EXPECT_EQ(percent_interval(0.99999998, 1.00000002), "-0.0000020 to +0.0000020 %");
+  // What differs only by rounding errors has no such digits.
+  EXPECT_EQ(percent_change(1 + 1e-15, 1, 1 + 2e-15), "0.0000 %");
+  EXPECT_EQ(percent_change(0.9, 0.9 - 1e-15, 0.9 + 1e-15), "-10.0000 %");
+}
+
 TEST(Words, SmallPAreNotDrawnOut) {
   using stats::p_words;
   EXPECT_EQ(p_words(0.0898596), "p = 0.0899");

@@ -102,13 +102,16 @@ std::vector<std::string> sampling_remarks(const Profile& profile, std::chrono::n
   const double samples = static_cast<double>(all.samples);
   const double period = static_cast<double>(all.sampled_ns) / samples;
   const auto wanted = static_cast<double>(asked.count());
-  if (period > 2 * wanted || all.is_by_timer)
+  const char* by = all.is_by_timer
+                       ? "a timer (kernel.perf_event_paranoid does not permit perf events)"
+                       : "perf events";
+  if (period > 2 * wanted)
     said.push_back(fmt::format(
         "On average, a sample represents {:.1f} ms of CPU time instead of {:.1f} ms, because "
         "samples are taken by {}.",
-        period / 1e6, wanted / 1e6,
-        all.is_by_timer ? "a timer (kernel.perf_event_paranoid does not permit perf events)"
-                        : "perf events"));
+        period / 1e6, wanted / 1e6, by));
+  else if (all.is_by_timer)
+    said.push_back(fmt::format("Samples are taken by {}.", by));
   if (all.is_of_user_code)
     said.emplace_back(
         "Only user code is sampled (kernel.perf_event_paranoid is above 1), so no source line "

@@ -172,6 +172,8 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
       {{"ab", "--program", "./a"}, "'stabctl ab --program' needs at least 2 values, but got 1"},
       {{"ab", "--heap", "--no-heap", "--", "a", "b"},
        "cannot be used together; leave one of them out"},
+      {{"export", "1", "--archive", "x", "--format", "csv"},
+       "cannot be used together; leave one of them out"},
       {{"profile", "1", "--attempt", "2"}, "'stabctl profile': --attempt also needs position"},
       {{"list", "all"}, "'stabctl list' does not take 'all'; 'stabctl list --help' shows"},
       {{"list", "-x"}, "'stabctl list' does not take '-x'"},

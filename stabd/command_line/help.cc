@@ -393,7 +393,8 @@ void print_experiments_in(const std::string& folder, const std::string& current)
 
 void print_folders(const std::string& current) {
   end_soon();
-  for (const std::string& line : completed_folders(current)) fmt::print("{}\n", line);
+  for (const std::string& line : completed_folders(folder_of_runs(), current))
+    fmt::print("{}\n", line);
 }
 
 void print_experiments(const std::vector<std::string>& sockets, const std::string& current) {

@@ -64,6 +64,7 @@ helped() { # helped VERB WORD...
 printf 'a,b\n1,2\n' >two.csv
 : >there.toml
 helped ab --budget soon -- true true
+helped ab --budget 25h -- true true
 helped ab --margin 80% -- true true
 helped ab --cpu 4095 -- true true
 helped ab --env 1x -- true true
@@ -109,6 +110,12 @@ refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
 for option in --again --web --html=page; do refused "cannot be used together" run --dry-run "$option" dry/nodes.toml; done
 stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
 
+# The plan's file does not have the table that --machines adds, so no message gives a line of that table.
+printf '[experiment]\nname = "n"\n%s[design]\nkind = "calibration"\n' "$benchmark" >dry/alone.toml
+refused "dry/alone.toml: --machines 4 adds a table [machines], which does not fit this plan: 'machines.nodes' asks" \
+  check --machines 4 dry/alone.toml
+if grep -q 'alone.toml:[0-9]' said; then fail "a line of a table that is not there: $(cat said)"; fi
+
 # Mistakes in plans.
 one=$'name = "b"\nrun = ["true"]\n'
 printf '[experiment]\nname = "t"\n[benchmark]\n%s[benchmark]\n%s' "$one" "$one" >twice.toml
@@ -134,6 +141,10 @@ printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["true"]\n[fa
 stabctl check average.toml 2>said >/dev/null || fail "$(cat said)"
 grep -q "warning: no comparison gets a verdict: 'analysis.estimand' is \"typical\", but error = \"pooled\" compares only means" said ||
   fail "no warning of an average that never decides: $(cat said)"
+
+printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["true"]\n[analysis]\nhigher = ["wall"]\n' >higher.toml
+stabctl check higher.toml 2>said >/dev/null || fail "$(cat said)"
+grep -q "warning: 'analysis.higher' has no effect" said || fail "no warning of a direction that is not used: $(cat said)"
 
 # offered WORD...: what bash offers in place of the last word.
 stabctl completion bash >script.bash

@@ -53,7 +53,8 @@ void CommandLine::add_ab() {
       ->expected(1)
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
-                 "How long to measure, not counting builds and the report. At least 10 rounds run. "
+                 "How long to measure, at most 24h, not counting builds and the report. At least "
+                 "10 rounds run. "
                  "A further round begins only if it fits into this time")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
@@ -383,7 +384,8 @@ void CommandLine::add_result_verbs() {
           "measurements are exported in the formats of hyperfine --export-json and of Go's "
           "benchmarks. With coz, the runs of a causal plan are exported, for coz's viewer")
       ->capture_default_str()
-      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}));
+      ->check(CLI::IsMember({"csv", "json", "hyperfine", "benchstat", "coz"}))
+      ->excludes(archive);
   rows->add_option("--cell", a.rows.cell,
                    "With --format coz: the name of the cell to export, if there are several cells. "
                    "Reports show the names")
@@ -433,8 +435,15 @@ void CommandLine::add_history() {
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
-  history->add_option("--metric,--response", a.common.response,
-                      "Response to follow; the default is the latest experiment's response");
+  CLI::Option* response =
+      history->add_option("--metric,--response", a.common.response,
+                          "Response to follow; the default is the latest experiment's response");
+  history
+      ->add_option("--better", a.common.better,
+                   "Whether lower or higher values are better. The default is the choice of the "
+                   "latest experiment's plan. If the plan makes no choice, lower values are better")
+      ->needs(response)
+      ->check(CLI::IsMember({"lower", "higher"}));
   history->add_option("--last", a.history.last, "How many of the latest experiments to examine")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));

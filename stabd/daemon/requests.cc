@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "design/trial_list.h"
+#include "machine/processes.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
 #include "results/answers.h"
@@ -105,6 +106,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request
 Result<protocol::ReadRequest> reading_of(const protocol::ResultsRequest& request) {
   return protocol::ReadRequest{.reading = protocol::Reading::results,
                                .response = request.response,
+                               .better = request.better,
                                .machines_as_one = request.machines_as_one};
 }
 
@@ -163,6 +165,7 @@ bool Daemon::is_brief(const protocol::ReadRequest& request) const {
 void Daemon::read_for(Connection& client, protocol::ReadRequest request) {
   request.database = database();
   request.cache = workshop_.cache_of(request.experiments.front());
+  request.marked = workshop_.containment() == machine::Containment::process_tree;
   std::shared_ptr<archive::Spool> spool;
   if (request.reading == protocol::Reading::archive) {
     auto made = archive::Spool::make(options_.state_directory);

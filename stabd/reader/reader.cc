@@ -249,9 +249,10 @@ Result<void> compare(store::Reader& store, const ReadRequest& request, AnswerFil
 }
 
 Result<void> document(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  auto made = results::make_document(
-      store, request.experiments.front(), request.database,
-      {.response = request.response, .machines_as_one = request.machines_as_one});
+  auto made = results::make_document(store, request.experiments.front(), request.database,
+                                     {.response = request.response,
+                                      .better = request.better,
+                                      .machines_as_one = request.machines_as_one});
   if (!made) return std::unexpected(made.error());
   return file.add(protocol::encode(protocol::ResultsReply{.document = std::move(*made)}));
 }
@@ -269,10 +270,11 @@ Result<void> write_export(store::Reader& store, const ReadRequest& request, Answ
 }
 
 Result<void> replay(store::Reader& store, const ReadRequest& request, AnswerFile& file) {
-  const auto reply =
-      results::answer_replay(store, request.experiments.front(), request.cache,
-                             {.position = request.position, .attempt = request.attempt});
-  return reply ? file.add(protocol::encode(*reply)) : std::unexpected(reply.error());
+  auto reply = results::answer_replay(store, request.experiments.front(), request.cache,
+                                      {.position = request.position, .attempt = request.attempt});
+  if (!reply) return std::unexpected(reply.error());
+  reply->marked = request.marked;
+  return file.add(protocol::encode(*reply));
 }
 
 Result<void> profile(store::Reader& store, const ReadRequest& request, AnswerFile& file) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "stats/data/terms.h"
+#include "stats/designs/designs.h"
 #include "stats/designs/table.h"
 #include "stats/numbers/distribution.h"
 #include "stats/tests/variances.h"
@@ -562,7 +563,9 @@ constexpr const char* left_in_residuals =
 constexpr const char* too_many_cells = "the design has more than 1,000 combinations of levels";
 constexpr const char* empty_cells = "some combinations of levels have no trials";
 
-std::string too_few_blocks(const Prepared& data) {
+// Why an estimator has no answer.
+std::string not_estimated(const Prepared& data) {
+  if (!has_own_blocks(data)) return empty_cells;
   return fmt::format("too few {} have trials at all combinations of levels",
                      plural(data.spec.block));
 }
@@ -583,7 +586,7 @@ std::string add_interaction(const Prepared& data, const TestedCells& tested, std
       has_two_levels(data, term) ? interaction_contrast(data, tested.cells, term) : Contrast{};
   if (!contrast.weights.empty()) {
     auto estimate = tested.estimator(contrast);
-    if (!estimate) return too_few_blocks(data);
+    if (!estimate) return not_estimated(data);
     estimate->bound = bound_of(tested.errors, contrast);
     set_size(data, *estimate, result);
     if (tested.spread) result.spread = tested.spread(contrast.weights);
@@ -592,7 +595,7 @@ std::string add_interaction(const Prepared& data, const TestedCells& tested, std
     const std::vector<Contrast> contrasts = level_contrasts(data, tested.cells, term);
     // If no cell is empty, a treatment has only the control beside its first level.
     if (contrasts.empty()) return tested.cells.size() < data.design_cells() ? empty_cells : "";
-    if (!test_together(data, contrasts, tested, result)) return too_few_blocks(data);
+    if (!test_together(data, contrasts, tested, result)) return not_estimated(data);
     if (!result.p) return "";
   }
   analysis.interactions.push_back(std::move(result));

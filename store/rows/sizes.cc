@@ -48,9 +48,14 @@ void Sizes::count_missing(Connection& connection) {
   sizes.write(connection);
 }
 
+void Sizes::begin() {
+  noted_.clear();
+  for (const auto& [experiment, size] : counted_) noted_[experiment] = size;
+}
+
 void Sizes::load(Connection& connection) {
-  begin();
   known_.clear();
+  counted_.clear();
   std::set<Id> damaged;
   const auto take = [&](const Stored& stored) {
     if (stored.intact)
@@ -78,10 +83,11 @@ void Sizes::load(Connection& connection) {
                 .has_row = damaged.contains(id)};
       for (const char* table : {"trial", "build", "event"})
         size.bytes += count_rows(connection, table, id);
-      noted_[id] = known_[id] = size;
+      counted_[id] = known_[id] = size;
       return false;
     });
   }
+  begin();
 }
 
 void Sizes::add_experiment(const Experiment& experiment, Id id) {
@@ -131,6 +137,7 @@ void Sizes::committed() {
     else
       known_.erase(experiment);
   }
+  counted_.clear();
   begin();
 }
 

@@ -18,14 +18,14 @@ class Sizes {
   // Stores missing and damaged sizes. Must run within a transaction.
   static void count_missing(Connection& connection);
 
-  // Loads the sizes of a database that has the table. Sizes that had to be counted are noted for
-  // the next write().
+  // Loads the sizes of a database that has the table. Sizes that had to be counted are stored by
+  // the next transaction.
   void load(Connection& connection);
 
   // In each transaction, call begin(), note the changes with the functions below, and store them
   // with write(). After the commit, call committed(). If the transaction fails, the next begin()
   // drops what was noted.
-  void begin() { noted_.clear(); }
+  void begin();
   void add_experiment(const Experiment& experiment, Id id);
   void add(Id experiment, std::int64_t bytes);  // negative if rows were removed
   void add_row(const Row& row) { add(row.integer("experiment"), bytes_of_row(row)); }
@@ -48,6 +48,7 @@ class Sizes {
   std::map<Id, Size> known_;
   // Sizes after the transaction; nothing if the experiment is removed.
   std::map<Id, std::optional<Size>> noted_;
+  std::map<Id, Size> counted_;  // sizes that no transaction has stored yet
 };
 
 }  // namespace stab::store

@@ -98,6 +98,23 @@ TEST_F(SizesTest, AreCountedAnewWhereTheirRowIsDamagedOrGone) {
   }
 }
 
+// Otherwise each start would count the sizes of experiments that have ended.
+TEST_F(SizesTest, ThatWereCountedAreStoredByTheNextChangeOfAnyExperiment) {
+  Experiment second = example_experiment();
+  second.uid = example_experiment().uid - 1;
+  const Id other = store_->add_experiment(second).value();
+  ASSERT_TRUE(store_->add_trial(example_trial(other, 0)));
+  const std::uint64_t right = store_->bytes_of_experiment(other);
+  store_.reset();
+  cheat(path_, "DELETE FROM size");
+  store_ = open_or_fail(path_);
+  EXPECT_FALSE(store_->update_experiment({.id = 77})) << "a transaction that fails stores nothing";
+  ASSERT_TRUE(store_->add_event({.experiment = experiment_, .kind = "k", .text = ""}));
+  EXPECT_EQ(SQLite::Database(path_).execAndGet("SELECT count(*) FROM size").getInt64(), 2);
+  EXPECT_EQ(store_->bytes_of_experiment(other), right);
+  EXPECT_TRUE(store_->verify()->empty());
+}
+
 TEST_F(SizesTest, OfADamagedRowCostNoExperimentItsResults) {
   fill(2);
   cheat(path_, "UPDATE size SET bytes = 1");

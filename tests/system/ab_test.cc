@@ -758,7 +758,7 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
   const std::string before_builds = "until then the builds remain in ";
   ASSERT_THAT(last, HasSubstr(before_builds));
   const std::size_t at = last.find(before_builds) + before_builds.size();
-  const std::string builds = last.substr(at, last.find(';', at) - at);
+  const std::string builds = last.substr(at, last.find(". To see", at) - at);
   std::vector<std::string> mistaken(command.begin() + 1, command.end());
   mistaken.insert(mistaken.begin() + 1, {"--save", lab_.path("tree/notes")});
   mistaken.insert(mistaken.begin(), command.front());
@@ -862,6 +862,8 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
               HasSubstr("is not an executable file"));
   EXPECT_THAT(refusal({"--budget", "10s", "--", "true", "sleep 3"}), HasSubstr("--budget "));
   EXPECT_THAT(refusal({"--budget", "soon", "--", "true", "exit 0"}), HasSubstr("--budget soon"));
+  EXPECT_THAT(refusal({"--budget", "25h", "--", "true", "exit 0"}),
+              HasSubstr("--budget 25h: give at most 24 hours"));
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
   EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));
   EXPECT_THAT(refusal({"--response", "nope", "--", "true", "exit 0"}),

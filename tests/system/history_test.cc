@@ -78,6 +78,10 @@ TEST_F(HistoryTest, ShowsEachExperimentAndWhereItChanged) {
   EXPECT_THAT(page, Not(HasSubstr(">12.5</text>")));
   EXPECT_THAT(page, ::testing::ContainsRegex(">[0-9][0-9]:[0-9][0-9]</text>|>20[0-9-]+</text>"));
   EXPECT_EQ(history({"b", "--html", lab_.path("none/h.html")}).code, 1);
+  const Output higher = history({"b", "--metric", "rate", "--better", "higher"});
+  EXPECT_THAT(higher.out, HasSubstr("; more is better\n"));
+  EXPECT_THAT(higher.out, HasSubstr("% more from experiment 7 on, better (p = 0.00"));
+  EXPECT_EQ(history({"b", "--better", "higher"}).code, 1) << "a direction of which response?";
   const json object = json::parse(history({"b", "--json"}).out);
   ASSERT_EQ(object["series"].size(), 1U);
   const json& series = object["series"][0];
@@ -254,6 +258,8 @@ TEST_F(HistoryTest, ADaemonIsAskedForItsReports) {
     EXPECT_EQ(told.code, 0) << told.err;
     EXPECT_EQ(history({"b", "--json", "--response", response}).out, told.out);
   }
+  const Output higher = lab_.ctl({"history", "b", "--metric", "rate", "--better", "higher"});
+  EXPECT_THAT(higher.out, HasSubstr("% more from experiment 7 on, better (p = 0.00"));
 }
 
 }  // namespace

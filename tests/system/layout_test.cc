@@ -480,6 +480,15 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
                         "by its factor, stack = true by default, each trial with its own seed"));
   EXPECT_THAT(check(plan("c", "", "")).out,
               HasSubstr("place their code and size their stack frames at random in each trial"));
+  // The order of the cells makes no difference.
+  for (int seed = 1; seed <= 8; ++seed)
+    EXPECT_THAT(check("[experiment]\nname = \"m\"\nseed = " + std::to_string(seed) +
+                      "\n[[benchmark]]\nname = \"b\"\nbuild = \"${CC} -o ${OUT} b.c\"\n"
+                      "run = [\"${OUT}\"]\n[factor.compiler]\n"
+                      "levels = { gcc = { CC = \"gcc\" }, szc = { CC = \"szc\" } }\n")
+                    .out,
+                HasSubstr("programs built by szc place their code"))
+        << seed;
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");
   plain.replace(plain.find("szc"), 3, "clang-19");
   const Output refused = check(plain);

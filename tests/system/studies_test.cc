@@ -172,6 +172,30 @@ TEST_F(Studies, CheckJudgesByAnEarlierExperimentOfTheSameName) {
               HasSubstr("judging by experiment " + number));
 }
 
+TEST_F(Studies, CheckKnowsThatThePilotEndedEarlyAndThatNodesRunAtTheSameTime) {
+  const auto write = [&](const std::string& design) {
+    lab_.write("plan.toml",
+               "[experiment]\nname = 'pilot'\n[[benchmark]]\nname = 'b'\nrun = ['/bin/sleep', "
+               "'0.3']\nrepetitions = 1000\n" +
+                   design);
+  };
+  write("[design]\ntime = '1s'\n");
+  ASSERT_TRUE(lab_.start_daemon());
+  const int id = lab_.submit("plan.toml");
+  ASSERT_TRUE(id > 0 && lab_.wait_until_final(id));
+  const json row = json::parse(lab_.ctl({"list", "--json"}).out)[0];
+  ASSERT_EQ(row["stopped_by"], "time") << row;
+  write("");
+  const auto estimate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"check", lab_.path("plan.toml"), "--json"});
+    const Output check = lab_.ctl(more);
+    EXPECT_EQ(check.code, 0) << check.err;
+    return json::parse(check.out)["estimated_ns"].get<std::int64_t>();
+  };
+  EXPECT_GT(estimate({}), 2 * row["duration_ns"].get<std::int64_t>());
+  EXPECT_EQ(estimate({"--machines", "4"}), estimate({}));
+}
+
 TEST_F(Studies, APaddingStudyComparesArmsThatShareTheirSeeds) {
   const std::string plan =
       std::string(
