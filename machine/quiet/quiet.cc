@@ -556,9 +556,11 @@ std::vector<Loud> still_loud(std::span<const Outcome> outcomes) {
 
 namespace {
 
+// A text that names no CPUs was not understood, so it counts as any CPUs.
 bool is_apart(const CpuSet& some, const CpuSet& others) {
-  return std::ranges::none_of(
-      some, [&](unsigned cpu) { return std::ranges::find(others, cpu) != others.end(); });
+  return !some.empty() && std::ranges::none_of(some, [&](unsigned cpu) {
+    return std::ranges::find(others, cpu) != others.end();
+  });
 }
 
 }  // namespace

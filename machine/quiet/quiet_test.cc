@@ -69,6 +69,8 @@ TEST_F(QuietTest, FindsWhatIsLoudAndChangesNothing) {
   EXPECT_TRUE(loud_now(knobs, cpus_, root_).empty());
   put("/proc/irq/13/smp_affinity_list", "2-3\n");
   EXPECT_EQ(loud_now(knobs, cpus_, root_).size(), 1U);
+  put("/proc/irq/13/smp_affinity_list", "not a list\n");
+  EXPECT_EQ(loud_now(knobs, cpus_, root_).size(), 1U);
 }
 
 // The tree of a service manager, as cgroup v2 shows it to a stabd that it has started.

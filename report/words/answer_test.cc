@@ -388,7 +388,7 @@ TEST(Words, TinyChangesAreNotRoundedToNone) {
             "0.0000320 %, p = 0.003)");
   EXPECT_EQ(percent_change(1.0000004, {}, {}), "+0.0000400 %");
   EXPECT_EQ(percent_interval(0.99999998, 1.00000002), "-0.0000020 to +0.0000020 %");
-  // What differs only by rounding errors has no such digits.
+  // A change that is only a rounding error has no such digits.
   EXPECT_EQ(percent_change(1 + 1e-15, 1, 1 + 2e-15), "0.0000 %");
   EXPECT_EQ(percent_change(0.9, 0.9 - 1e-15, 0.9 + 1e-15), "-10.0000 %");
 }

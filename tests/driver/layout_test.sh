@@ -89,7 +89,7 @@ for linker in bfd gold; do
   ! cmp -s by_$linker unpadded || fail "padding with $linker: nothing is padded"
 done
 
-# Where a profile says which functions call each other often, lld orders them, unless the order is random.
+# With a profile, lld places functions that call each other often beside each other, unless the order is random.
 {
   for n in $(seq 0 11); do
     printf '.section .text.f%d,"ax",@progbits\n.globl f%d\n.type f%d,@function\nf%d: ret\n.size f%d, .-f%d\n' $n $n $n $n $n $n
