@@ -236,7 +236,8 @@ TEST(Experiments, WhatHasNoRoomIsCounted) {
   EXPECT_GE(session.head().lost_experiments, 1);
 }
 
-// The program has two points, so that the first experiment uses half of the room for visits.
+// The program has visited both of its points before a line of `hot` can be sampled, so that the
+// first experiment uses half of the room for visits.
 TEST(Experiments, UsedRoomForVisitsMakesTheNextOneLonger) {
   Session session({"hot"});
   session.head().experiment_ns = 10 * ms;
@@ -244,7 +245,7 @@ TEST(Experiments, UsedRoomForVisitsMakesTheNextOneLonger) {
   session.head().fixed_speedup = 0;
   session.head().least_visits = 0;
   session.head().visit_capacity = 4;
-  session.run("rounds");
+  session.run("visit rounds");
   ASSERT_EQ(session.head().experiments, 2);
   EXPECT_EQ(session.experiment(0).visits_count, 2);
   EXPECT_GE(session.experiment(1).duration_ns, 20 * ms);
