@@ -144,8 +144,8 @@ std::string timeless_words(std::uint64_t experiments, bool has_faster_arrivals) 
         "smaller --load or --arrival-speedup.",
         left_out, is_one ? "the experiment" : "the experiments");
   return fmt::format(
-      "{}, because pauses took all of {} time. Give the program more work, or try another --line.",
-      left_out, is_one ? "its" : "their");
+      "{}, because {} consisted of pauses only. Give the program more work, or try another --line.",
+      left_out, is_one ? "it" : "they");
 }
 
 namespace {

@@ -230,11 +230,11 @@ Control control_of(const report::Document& document, const Judge& judge, const C
   }
   const stats::Effect& effect = *judge.effect_of(compared.control);
   if (effect.reach) control.reach = effect.reach->share;
-  const std::string found = fmt::format("the control, two measurements of {}: {}", first,
+  const std::string found = fmt::format("the control measured {} twice: {}", first,
                                         numbers_of(effect, subject_of(document)));
   if (effect.exact && *effect.ratio == 1) {
     control.reach = control.can_tell = 0;
-    line.sentence = fmt::format("the control, two measurements of {}: no difference", first);
+    line.sentence = fmt::format("the control measured {} twice: no difference", first);
   } else if (!control.reach) {
     line.sentence = found + ": the difference has no bound, so there is no verdict";
   } else if (line.verdict == "faster" || line.verdict == "slower") {

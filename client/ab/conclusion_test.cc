@@ -202,7 +202,7 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   };
   for (const Verdict verdict : {Verdict::same, Verdict::unsure}) {
     EXPECT_EQ(with(verdict).sentences().back(),
-              "the control, two measurements of old: +10 % (95 % interval +9 % to +11 %): this "
+              "the control measured old twice: +10 % (95 % interval +9 % to +11 %): this "
               "machine can detect changes beyond -9.9 % or +11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
@@ -270,7 +270,8 @@ TEST(Conclusion, AFactNeedsNoInterval) {
   EXPECT_TRUE(one.findings.regressed);
   ASSERT_TRUE(one.control);
   EXPECT_EQ(one.control->can_tell, 0.0);
-  EXPECT_THAT(one.control->line.sentence, HasSubstr("two measurements of old: no difference"));
+  EXPECT_THAT(one.control->line.sentence,
+              HasSubstr("the control measured old twice: no difference"));
 }
 
 TEST(Conclusion, AReasonStandsInPlaceOfAMissingInterval) {

@@ -596,7 +596,7 @@ void check_simulated(Draft& draft) {
            "repeats a measurement");
   if (!plan.exclude.empty() || plan.wait_for_quiet || plan.quiesce != Quiesce::off)
     refuse(draft,
-           "counts in a simulator, which other programs cannot disturb: leave out 'exclude', "
+           "counts in a simulator that other programs cannot disturb: leave out 'exclude', "
            "'machine.wait_for_quiet' and 'machine.quiesce'");
   if (plan.aslr) refuse(draft, "runs in the simulator's address space: leave out 'machine.aslr'");
   if (std::ranges::any_of(draft.benchmarks,

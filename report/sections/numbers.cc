@@ -73,12 +73,11 @@ Section means_section(const Analysis& analysis) {
       part.rows.push_back(mean_row(analysis, *mean, scale));
     begin = end;
   }
-  return {
-      .title = response_title(spec),
-      .words = fmt::format(
-          "{} means; {}. sd is the standard deviation of the trials, as a percentage of the mean.",
-          spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-      .parts = {std::move(part)}};
+  return {.title = response_title(spec),
+          .words = fmt::format("{} means of the trials; {}. sd is their standard deviation, as a "
+                               "percentage of the mean.",
+                               spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+          .parts = {std::move(part)}};
 }
 
 namespace {
@@ -128,9 +127,8 @@ Section spread_section(const Analysis& analysis) {
   const bool nested = analysis.spec.design == stats::Design::nested;
   return {.title = "Changes of the variance",
           .words = fmt::format(
-              "The variance ratio is the second level's variance divided by the first "
-              "level's variance. Each is the variance of {} within a cell. A ratio of 1 "
-              "means no change.",
+              "The variance ratio divides the variance of {} within a cell at the second "
+              "level by that at the first level. A ratio of 1 means no change.",
               nested ? "the means of seeds" : "the trials"),
           .parts = {std::move(part)}};
 }
