@@ -353,7 +353,7 @@ class Runs {
       if (now_of(session.counters()[i].count) != 0) return;
     tell(
         "No progress point was visited in the first 2 s: if the program has no progress point, "
-        "stop it with Ctrl-C, then add one or use --progress FILE:LINE or --end-to-end.");
+        "press Ctrl-C, then add a progress point or use --progress FILE:LINE or --end-to-end.");
   }
 
   void look(const std::string& name, const SessionFile& session) {

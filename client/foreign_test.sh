@@ -208,7 +208,7 @@ says words "benchmark=BM_b takes 100.00 % more real_time than benchmark=BM_a"
 analyze 0 base.json --response items_per_second --higher-is-better --factors benchmark
 says words "more is better"
 analyze 1 base.json --response nothing
-says err "no benchmark has a value 'nothing'"
+says err "no benchmark has a value named 'nothing'"
 analyze 1 base.json two.json
 says err "base.json and two.json come from different tools"
 sed 's/"iteration"/"aggregate"/g' base.json >aggregates.json

@@ -264,7 +264,8 @@ TEST(History, TrialsLostWithoutALimitMakeNoAlarm) {
   const History bounded = make_history("sort", all, {});
   ASSERT_EQ(bounded.series[0].alarms.size(), 1U);
   EXPECT_TRUE(bounded.series[0].changes[0].stands);
-  EXPECT_THAT(as_text(bounded), HasSubstr("; with the 2 missing trials, the mean is 1.10"));
+  EXPECT_THAT(as_text(bounded),
+              HasSubstr("; with the 2 missing trials, the mean lies between 1.10"));
   for (std::size_t i = 11; i < 16; ++i) all[i].means[0].loss_low = 1.0e6;
   EXPECT_TRUE(make_history("sort", all, {}).series[0].alarms.empty()) << "as before";
 }

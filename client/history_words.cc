@@ -99,7 +99,8 @@ std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale
   const std::string start = fmt::format("; with the {} missing trials", mean.missing);
   const std::string interval = loss_interval_words(mean, scale);
   if (mean.loss_low && mean.loss_high)
-    return fmt::format("{}, the mean is {} to {}{}", start, report::quantity(*mean.loss_low, scale),
+    return fmt::format("{}, the mean lies between {} and {}{}", start,
+                       report::quantity(*mean.loss_low, scale),
                        report::quantity(*mean.loss_high, scale), interval);
   if (mean.loss_low)
     return fmt::format(

@@ -287,7 +287,7 @@ Result<int> quiesce_apply(const MachineOptions& options) {
   (void)show(options, *outcomes, exit_error);
   if (any(*back, Outcome::What::refused))
     return fail(
-        "--strict: some settings cannot be changed, and some that were changed could not be put "
+        "--strict: some settings cannot be changed, and some changed settings could not be put "
         "back: try 'stabctl quiet restore'");
   return fail("--strict: some settings cannot be changed, so all settings are as they were before");
 }

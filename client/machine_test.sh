@@ -40,10 +40,10 @@ expect "doctor of no program" "$out" "cannot find the program"
 out=$("$stabctl" quiet status --root "$work") || fail "status ends with $?"
 expect status "$out" "$swappiness: 60 (the quiet value is 0)"
 expect status "$out" "absent    governor"
-expect "what a knob needs" "$out" "needs root, and a cpufreq driver"
+expect "what a knob needs" "$out" "needs root privileges; the machine must have a cpufreq driver"
 out=$("$stabctl" quiet status --root "$work" --json --knobs swappiness,governor) || fail "status --json ends with $?"
-expect "status --json" "$out" '"needs": "root, and a cpufreq driver'
-expect "status --json" "$out" '"needs": "root"'
+expect "status --json" "$out" '"needs": "root privileges; the machine must have a cpufreq driver'
+expect "status --json" "$out" '"needs": "root privileges"'
 
 out=$("$stabctl" quiet apply --root "$work") || fail "apply ends with $?"
 expect apply "$out" "$swappiness: 60 -> 0"

@@ -136,7 +136,8 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
     return exit_ok;
   }
   if (gives_up && !machine::give_up_privileges())
-    return fail("the trial ran without capabilities, but this process cannot drop its own");
+    return fail(
+        "the trial ran without capabilities, but this process cannot drop its capabilities");
   // If the prepare command leaves processes running, we must become their parent to end them.
   if (!run.prepare.empty() && !machine::adopt_orphans())
     return fail_errno("cannot adopt the processes that the prepare command leaves running");

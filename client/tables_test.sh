@@ -84,7 +84,7 @@ analyze 1 slower --factors v --block k --baseline v=old --lost-at-least 3 --lost
 says err "--lost-at-least is above --lost-at-most"
 analyze 3 slower --factors v --block k --baseline v=old
 says words "no verdict on v=new against v=old"
-says words "the limit that ended them ('--lost-at-least'"
+says words "ended these trials, give this limit ('--lost-at-least'"
 analyze 2 slower --factors v --block k --baseline v=old --lost-at-least 300
 says words "v=old lacks 0 of 20, and the level new lacks 3 of 20"
 says words "or more, including the error of these bounds"
@@ -467,7 +467,7 @@ awk 'BEGIN { print "p,k,v,y"; for (p = 0; p < 2; ++p) for (k = 0; k < 20; ++k)
   printf "p%d,%d,old,%.2f\np%d,%d,new,%.2f\n", p, k + 100 * p, 100 + (k * 7 % 5) / 10, p, k + 100 * p, 97 + (k * 3 % 11) / 10 }' >apart.csv
 for estimand in typical median; do
   analyze 3 apart --factors v --block k --subject p --baseline v=old --log --programs these --estimand $estimand
-  says words "over these ps is computed from their mean change in each k, but the ps have no k in common"
+  says words "over these ps is computed from the mean change of these ps in each k, but the ps have no k in common"
   lacks words "there are 40"
 done
 

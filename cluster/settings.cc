@@ -156,8 +156,8 @@ Finding health_checks(const Settings& settings) {
   if (busy.empty()) return good("health checks", program + " runs on idle nodes only");
   return {.name = "health checks",
           .grade = Grade::poor,
-          .found = fmt::format("{} runs on nodes in the states {} (interval: {})", program, states,
-                               interval),
+          .found = fmt::format("Slurm runs {} on nodes in the states {} (interval: {})", program,
+                               states, interval),
           .meaning = states.contains("CYCLE")
                          ? "the health check runs beside trials"
                          : "the health check runs beside trials, on all nodes at once",
@@ -192,8 +192,8 @@ Finding quiet_nodes(const Settings& settings) {
   return good("quiet nodes",
               has("Prolog") && has("Epilog")
                   ? "a plan with machine.quiesce makes its nodes quiet"
-                  : "a plan with machine.quiesce finds its nodes as they are, because Prolog and "
-                    "Epilog are not stabd's program quiet-node");
+                  : "a plan with machine.quiesce does not make its nodes quiet, because Slurm "
+                    "does not run stabd's program quiet-node as Prolog and Epilog");
 }
 
 Finding processes(const Settings& settings) {

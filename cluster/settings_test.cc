@@ -94,7 +94,7 @@ TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
 TEST(ClusterSettings, PlansMakeNodesQuietIfSlurmRunsOurProgramBeforeAndAfterJobs) {
   const std::string program = "/usr/share/stabd/slurm/quiet-node";
   const std::string before = config_with("Prolog", program);
-  EXPECT_THAT(finding("quiet nodes", before).found, HasSubstr("finds its nodes as they are"));
+  EXPECT_THAT(finding("quiet nodes", before).found, HasSubstr("does not make its nodes quiet"));
   EXPECT_EQ(finding("quiet nodes", with(before, "(null)\nHealth", program + "\nHealth")).found,
             "a plan with machine.quiesce makes its nodes quiet");
 }

@@ -152,7 +152,7 @@ class Reader {
       if (value.is_string()) values.insert(value.get<std::string>());
     }
     if (values.empty())
-      return absent(fmt::format("no policy folder in {} contains {}", directory, name));
+      return absent(fmt::format("no policy folder in {} has a readable file {}", directory, name));
     return fmt::format("{}", fmt::join(values, ","));
   }
 

@@ -159,7 +159,7 @@ TEST_F(FactsTest, SaysWhyAFactIsAbsent) {
   const json facts = parsed();
   EXPECT_THAT(facts["thp_defrag"]["absent"], HasSubstr("No such file"));
   EXPECT_THAT(facts["frequency"]["preference"]["absent"],
-              HasSubstr("contains energy_performance_preference"));
+              HasSubstr("has a readable file energy_performance_preference"));
 }
 
 TEST_F(FactsTest, SeesTheHypervisorAndBoost) {

@@ -431,7 +431,7 @@ std::span<const Source> sources() {
 
 Observer::Observer(const CpuSet& trial, const std::string& root)
     : look_(std::make_unique<Look>(trial, root)) {
-  look_->first.assign(table.size(), std::unexpected("there was no reading before the trial"));
+  look_->first.assign(table.size(), std::unexpected("no value was read before the trial"));
 }
 Observer::Observer(Observer&&) noexcept = default;
 Observer& Observer::operator=(Observer&&) noexcept = default;

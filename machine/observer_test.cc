@@ -130,7 +130,7 @@ TEST_F(ObserverTest, WithoutALookBeforeAllAreAbsent) {
   Observer(cpus_.trial, root_).after(readings);
   ASSERT_EQ(readings.size(), sources().size());
   for (const Reading& reading : readings)
-    EXPECT_THAT(reading.reason, HasSubstr("no reading before")) << reading.name;
+    EXPECT_THAT(reading.reason, HasSubstr("no value was read before")) << reading.name;
 }
 
 TEST_F(ObserverTest, AVirtualMachineSaysWhatItLacks) {

@@ -187,7 +187,7 @@ TEST(PlanOptions, ThatDoNothingAreRefused) {
   EXPECT_THAT(
       problems(code + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n"
                       "[design]\nkind = 'nested'\n[randomize]\nheap = false\n"),
-      HasSubstr("p:11:9: the factor 'layout' has no effect in cells without a random layout"));
+      HasSubstr("p:11:9: in cells without a random layout, the factor 'layout' has no effect"));
 }
 
 TEST(PlanOptions, CellsThatRunTheSameAreRefused) {

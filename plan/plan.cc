@@ -54,11 +54,11 @@ std::string describe(const Stop& stop) {
   if (stop.rule == StopRule::precision)
     return fmt::format(
         "rule \"precision\": the experiment ends when every interval extends at most {:.3g} % to "
-        "either side, after {} to {} blocks",
+        "either side; the experiment has at least {} and at most {} blocks",
         100 * stop.half_width, stop.min(), stop.max);
   return fmt::format(
       "rule \"sequential\": the experiment ends when every comparison has a verdict; stabd checks "
-      "this up to {} times, after {} to {} blocks",
+      "this up to {} times; the experiment has at least {} and at most {} blocks",
       stop.looks.size() + 1, stop.min(), stop.max);
 }
 

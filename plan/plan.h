@@ -185,7 +185,7 @@ struct Stop {
   [[nodiscard]] std::uint32_t min() const { return looks.front(); }
 };
 // For example: rule "precision": the experiment ends when every interval extends at most 0.5 % to
-// either side, after 20 to 100 blocks.
+// either side; the experiment has at least 20 and at most 100 blocks.
 std::string describe(const Stop& stop);
 
 struct Design {

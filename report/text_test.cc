@@ -167,7 +167,7 @@ TEST(Text, WhereMoreIsBetterItSaysSo) {
   const auto y = [](auto b, auto l) { return 100 + 50.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(10, 2, y, spec), {.colour = true, .full = true});
   EXPECT_THAT(words_of(report), HasSubstr("negative change means lower; more is better."));
-  EXPECT_THAT(report, HasSubstr("means; more is better."));
+  EXPECT_THAT(report, HasSubstr("means of the trials; more is better."));
   EXPECT_THAT(report, Not(HasSubstr("less is better")));
   EXPECT_THAT(
       words_of(report),
@@ -250,7 +250,8 @@ TEST(Text, SaysHowQuietTheMachineWas) {
   waited.quietness.waited_ns = 61'500'000'000;
   EXPECT_THAT(
       words_of(text(waited, full)),
-      HasSubstr("waited 3 times for a quiet machine, 1 min 2 s in all; unsuccessful waits: 1"));
+      HasSubstr(
+          "waited 3 times for a quiet machine, in total for 1 min 2 s; unsuccessful waits: 1"));
   Document unknown = sample_document();
   unknown.quietness = {.asked = "off"};
   EXPECT_THAT(text(unknown, full), Not(HasSubstr("Quiet")));

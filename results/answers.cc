@@ -228,7 +228,7 @@ Result<void> require_comparable(const Side& before, const Side& after) {
   if (before.plan.simulated != after.plan.simulated)
     return fail(
         fmt::format("the trials of experiment {} ran under a simulator, but the trials of "
-                    "experiment {} did not: they have no response in common",
+                    "experiment {} did not. So these experiments have no response in common",
                     before.plan.simulated ? before.experiment.id : after.experiment.id,
                     before.plan.simulated ? after.experiment.id : before.experiment.id));
   const std::string& response = after.plan.analysis.response;

@@ -197,7 +197,8 @@ std::string text_of(const Cells& cells, const plan::Plan& plan,
   const double alpha = plan.analysis.alpha;
   const auto functions = cells.difference.functions(alpha);
   std::string text = fmt::format(
-      "'{}' against '{}': {} per trial, over {} blocks that have both cells\n",
+      "the cell '{}' compared with the cell '{}': {} per trial, in {} blocks that have both "
+      "cells\n",
       request.cells.back(), request.cells.front(), plan.profile, cells.difference.blocks());
   if (cells.without > 0)
     text += fmt::format("{} trials of these cells have no profile and are left out: {}\n",

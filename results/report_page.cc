@@ -107,7 +107,7 @@ std::vector<Chance> chances_of(const plan::Plan& plan, const report::Document& d
   chances.push_back(
       {.what = "order of trials",
        .how = fmt::format(
-           "each block runs each of its cells {}, in an order drawn from the experiment's seed",
+           "each block runs each of its cells {}; the order is drawn from the experiment's seed",
            times_in_block(plan.design.kind)),
        .random = true});
   for (const plan::Factor& factor : plan.factors) chances.push_back(chance_of(factor));

@@ -119,9 +119,12 @@ TEST_F(PagesTest, HowOftenABlockRunsACellIsThatOfTheDesign) {
     plan_.design.kind = kind;
     return chances_of(plan_, document()).front().how;
   };
-  EXPECT_THAT(how(plan::DesignKind::full_factorial), HasSubstr("each of its cells once, in"));
-  EXPECT_THAT(how(plan::DesignKind::nested), HasSubstr("once with each seed of the cell, in"));
-  EXPECT_THAT(how(plan::DesignKind::padding_study), HasSubstr("once under each padding, in"));
+  EXPECT_THAT(how(plan::DesignKind::full_factorial),
+              HasSubstr("each of its cells once; the order"));
+  EXPECT_THAT(how(plan::DesignKind::nested),
+              HasSubstr("once with each seed of the cell; the order"));
+  EXPECT_THAT(how(plan::DesignKind::padding_study),
+              HasSubstr("once under each padding; the order"));
 }
 
 TEST_F(PagesTest, PlannedLevelsAreThereWithoutTrials) {

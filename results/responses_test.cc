@@ -92,8 +92,8 @@ TEST_F(DocumentTest, SaysWhereATimeAndACountDisagree) {
   const auto sentences = report::disagreements(all);
   ASSERT_EQ(sentences.size(), all.analysis.effects.size());
   EXPECT_THAT(sentences[0],
-              AllOf(HasSubstr("mode: slow -> fast changes wall by -50"),
-                    HasSubstr(", and instructions by +"),
+              AllOf(HasSubstr("mode, from slow to fast: the change of wall is -50"),
+                    HasSubstr(", but the change of instructions is +"),
                     HasSubstr("the time and the count disagree about which level is better")));
   EXPECT_THAT(
       report::text(all, {.full = true}),

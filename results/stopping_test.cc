@@ -132,8 +132,8 @@ TEST(Stopping, TheReportSaysTheRuleAndItsLevels) {
   const report::Stopping stopping = stopping_of(plan, analysis, 22);
   EXPECT_EQ(stopping.words,
             "rule \"precision\": the experiment ends when every interval extends at most 0.5 % to "
-            "either side, after 20 to 100 blocks; after 22 the widest interval is +-0.4 %, but "
-            "0.5 % is requested");
+            "either side; the experiment has at least 20 and at most 100 blocks; after 22 the "
+            "widest interval is +-0.4 %, but 0.5 % is requested");
   ASSERT_EQ(analysis.notes.size(), 1U);
   EXPECT_THAT(analysis.notes[0], HasSubstr("a level of 96.25 %; the actual level is then 95 %."));
 }

@@ -89,7 +89,7 @@ Result<void> CausalCells::add_to_loads(const plan::Plan& plan, const store::Tria
   const auto load = std::ranges::find(levels, level == trial.levels.end() ? "" : level->second,
                                       &plan::Level::name);
   if (load == levels.end())
-    return fail(fmt::format("trial {}, attempt {}: its level of {} is not in the plan",
+    return fail(fmt::format("trial {}, attempt {}: the trial's level of {} is not in the plan",
                             trial.position, trial.attempt, arrivals.name));
   profile.runs.back().load = static_cast<std::size_t>(load - levels.begin());
   profile.runs.back().block = trial.block;
@@ -138,7 +138,7 @@ using counters::Reading;
 using counters::Status;
 
 static_assert(counters::least_coverage == 0.5,
-              "the report's words for this limit are 'less than half the time'");
+              "the report describes this limit as 'less than half the time'");
 
 std::vector<std::string> measure_names(const plan::Plan& plan) {
   std::vector<std::string> names;

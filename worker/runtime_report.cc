@@ -396,8 +396,8 @@ std::string response_fault(const protocol::RunRequest& request, const Layout& la
   if (const std::string fault = last_line_fault(layout); !fault.empty())
     return fmt::format("the response is {}, but {}", request.response, fault);
   if (region && !layout.region_ns)
-    return "the response is region, but the program did not mark any region: put STAB_BEGIN() and "
-           "STAB_END() from stabilizer.h around the code to measure";
+    return "the response is 'region', but the program did not mark any region: put STAB_BEGIN() "
+           "and STAB_END() from stabilizer.h around the code to measure";
   return "";
 }
 

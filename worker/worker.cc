@@ -121,7 +121,7 @@ class Worker {
     if (!machine::is_in_group())
       reply.notes.push_back(
           "trials have no cgroup, so the number of threads is not limited, and memory_limit "
-          "does not count a file in memory if no process maps this file");
+          "counts a file in memory only if a process maps the file");
     had_its_cpus_ = topology->bind(choice->trial).has_value();
     if (auto bound = topology->bind_to_online(choice->others); !bound)
       reply.notes.push_back(bound.error().message);

@@ -221,7 +221,7 @@ std::string why_useless(const causal::Seen& seen, bool is_end_to_end, bool has_f
            "piece of work is finished, or use 'causal.progress' or 'causal.end_to_end'";
   if (seen.experiments == 0 && seen.timeless != 0)
     return fmt::format(
-        "pauses took all the time of the trial's {} performance experiment{}. {}", seen.timeless,
+        "pauses filled the trial's {} performance experiment{} completely. {}", seen.timeless,
         seen.timeless == 1 ? "" : "s",
         has_faster_arrivals ? "Use a smaller 'causal.arrival_speedup', or smaller levels of "
                               "'factor.arrival_speedup'"

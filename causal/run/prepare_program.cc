@@ -151,8 +151,9 @@ Result<std::uint32_t> find_line(const LineMap& map, std::string_view name) {
   }
   if (found) return *found;
   if (!nearest)
-    return fail(fmt::format("the file in '{}' has no code in the scope; see --scope and --binary",
-                            one_line(name, 200)));
+    return fail(
+        fmt::format("the file of the line '{}' has no code in the scope; see --scope and --binary",
+                    one_line(name, 200)));
   return fail(fmt::format("there is no code for {}; the nearest line with code is {}",
                           one_line(name, 200), map.lines[*nearest]));
 }

@@ -108,9 +108,10 @@ std::string what_costs_more(const std::string& first, const Pairs& of_first,
   if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
   const auto p = stats::p_value(*estimate);
   if (!p || *p >= 0.05) return "";
-  return fmt::format("libstabheap.so adds {} percentage points {} CPU time to {} than to {}",
-                     rounded(100 * std::abs(estimate->difference), 2),
-                     estimate->difference > 0 ? "more" : "less", second, first);
+  return fmt::format(
+      "libstabheap.so increases the CPU time by {} percentage points {} in {} than in {}",
+      rounded(100 * std::abs(estimate->difference), 2), estimate->difference > 0 ? "more" : "less",
+      second, first);
 }
 
 std::optional<HeapCost> cost_of(const std::vector<Pairs>& all) {

@@ -55,10 +55,10 @@ TEST(LayerCheck, WhatCostsOneVersionMoreThanTheOtherWouldBeInTheVerdict) {
   const Pairs dear = pairs_of(100 * ms, 1.06, 8, usual);
   EXPECT_EQ(what_costs_more("a", cheap, "b", cheap), "");
   EXPECT_THAT(what_costs_more("a", cheap, "b", dear),
-              ContainsRegex("libstabheap.so adds [0-9.]+ percentage points more CPU time to b "
-                            "than to a"));
+              ContainsRegex("libstabheap.so increases the CPU time by [0-9.]+ percentage points "
+                            "more in b than in a"));
   EXPECT_THAT(what_costs_more("a", dear, "b", cheap),
-              HasSubstr("percentage points less CPU time to b than to a"));
+              HasSubstr("percentage points less in b than in a"));
   EXPECT_EQ(what_costs_more("a", pairs_of(100 * ms, 1.01, 2), "b", pairs_of(100 * ms, 1.06, 2)),
             "");
   EXPECT_EQ(what_costs_more("a", pairs_of(10 * ms, 1.04), "b", pairs_of(10 * ms, 1.1)), "")

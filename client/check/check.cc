@@ -323,7 +323,7 @@ std::string drawn_text(const plan::Plan& plan) {
       parts.push_back(fmt::format("{} once per block", factor.name));
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       parts.push_back(fmt::format(
-          "{}: {} seeds for {}, with {} runs for each seed", factor.name, seeds->seeds,
+          "the factor {} has {} seeds for {}, and each seed has {} runs", factor.name, seeds->seeds,
           plan.design.kind == plan::DesignKind::nested ? "each cell" : "all cells together",
           seeds->runs));
   }

@@ -77,7 +77,9 @@ std::string warning(const plan::Plan& plan, const Family& family,
         words, family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
-      "with {}, the plan finds only {} on {}: use more {} to find smaller effects", df_text(df),
+      "an error term has only {}, so the plan finds only {} on {}: use more {} to find smaller "
+      "effects",
+      df_text(df),
       change ? fmt::format("effects larger than {:.3g} %", 100 * *change) : "large effects", words,
       family.more);
 }
@@ -301,7 +303,7 @@ std::string padding_words(const plan::Plan& plan) {
   for (const plan::Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<plan::RandomSeeds>(&factor.levels))
       return fmt::format(
-          "both arms get the same {} seeds of {}, with {} runs for each seed; each seed gives one "
+          "both arms get the same {} seeds of the factor {}; each seed has {} runs, which give one "
           "value",
           seeds->seeds, factor.name, seeds->runs);
   return "";

@@ -64,14 +64,16 @@ TEST(CheckWords, SayWhichChangeIsFound) {
 TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
   EXPECT_THAT(
       lines_of(plan_of(10)),
-      ElementsAre("2 comparisons on each benchmark are corrected together, and each error term "
-                  "has 9 degrees of freedom",
-                  "  warning: with 9 degrees of freedom, the plan finds only large effects "
-                  "on each benchmark: use more repetitions to find smaller effects"));
+      ElementsAre(
+          "2 comparisons on each benchmark are corrected together, and each error term "
+          "has 9 degrees of freedom",
+          "  warning: an error term has only 9 degrees of freedom, so the plan finds only large "
+          "effects on each benchmark: use more repetitions to find smaller effects"));
   EXPECT_EQ(lines_of(plan_of(11)).size(), 1U);
-  EXPECT_EQ(lines_of(plan_of(10), {.all_trials = 0.02}).back(),
-            "  warning: with 9 degrees of freedom, the plan finds only effects larger than 3.27 % "
-            "on each benchmark: use more repetitions to find smaller effects");
+  EXPECT_EQ(
+      lines_of(plan_of(10), {.all_trials = 0.02}).back(),
+      "  warning: an error term has only 9 degrees of freedom, so the plan finds only effects "
+      "larger than 3.27 % on each benchmark: use more repetitions to find smaller effects");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
             "  warning: an error term has no degrees of freedom, so nothing can be concluded about "
             "each benchmark: use more repetitions");
@@ -84,8 +86,8 @@ TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
           "there is one comparison on these 2 benchmarks; its error term has 19 degrees of freedom",
           "there is one comparison on benchmarks like these; its error term has 1 degree of "
           "freedom",
-          "  warning: with 1 degree of freedom, the plan finds only large effects on benchmarks "
-          "like these: use more benchmarks to find smaller effects",
+          "  warning: an error term has only 1 degree of freedom, so the plan finds only large "
+          "effects on benchmarks like these: use more benchmarks to find smaller effects",
           "2 comparisons on each benchmark are corrected together, and each error term has 19 "
           "degrees of freedom"));
 }

@@ -114,10 +114,10 @@ Result<Explanation> explain(const std::string& path) {
 std::string to_text(const Explanation& explanation) {
   const auto moved =
       std::ranges::count_if(explanation.functions, [](const auto& f) { return f.pinned.empty(); });
-  std::string text =
-      fmt::format("{}: {} of {} functions can move, {} of {} bytes of code ({:.1f} %)\n",
-                  explanation.path, moved, explanation.functions.size(), explanation.movable_bytes,
-                  explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
+  std::string text = fmt::format(
+      "{}: {} of {} functions can move; they contain {} of {} bytes of code ({:.1f} %)\n",
+      explanation.path, moved, explanation.functions.size(), explanation.movable_bytes,
+      explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
   const auto padded = std::ranges::count_if(explanation.functions,
                                             [](const auto& f) { return f.largest_pad != 0; });
   fmt::format_to(

@@ -492,7 +492,8 @@ Finding counting(const std::string& root) {
   } else if (refusal != 0) {
     finding.found += fmt::format(", but this process may not count: {}", std::strerror(refusal));
     finding.meaning =
-        "trials cannot count events, because a filter blocks the system call, as in a container";
+        "trials cannot count events, because a filter, such as a container's, blocks the system "
+        "call perf_event_open";
     finding.mend =
         "start the container with --cap-add PERFMON, or with a seccomp profile that allows "
         "perf_event_open";

@@ -198,7 +198,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
-         .needs = "root, and a cpufreq driver (few virtual machines have one)",
+         .needs = "root privileges; the machine must have a cpufreq driver (few virtual machines "
+                  "have one)",
          .effect = "the frequency follows the load: the first milliseconds of a trial run slower",
          .boot = "cpufreq.default_governor=performance"},
     Knob{.name = "energy_preference",
@@ -207,7 +208,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and one of these drivers: intel_pstate, or amd_pstate in its active mode",
+         .needs = "root privileges; the cpufreq driver must be intel_pstate, or amd_pstate in its "
+                  "active mode",
          .effect = "the CPU saves energy by running slower than it could",
          .boot = ""},
     Knob{.name = "boost",
@@ -216,8 +218,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::poor,
          .missing = Grade::fair,
-         .needs = "root, and a driver that can turn boost off, such as intel_pstate, acpi-cpufreq "
-                  "or amd_pstate",
+         .needs = "root privileges; the cpufreq driver must be able to turn boost off, as "
+                  "intel_pstate, acpi-cpufreq and amd_pstate can",
          .effect = "the frequency depends on temperature and on what the other cores do",
          .boot = ""},
     Knob{.name = "smt",
@@ -226,7 +228,7 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_HOTPLUG_SMT",
+         .needs = "root privileges; the kernel must have CONFIG_HOTPLUG_SMT",
          .effect = "anything that runs on the other CPU of a trial's core slows the trial down",
          .boot = "nosmt"},
     Knob{.name = "idle_states",
@@ -234,7 +236,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a cpuidle driver such as intel_idle or acpi_idle",
+         .needs = "root privileges; the machine must have a cpuidle driver, such as intel_idle or "
+                  "acpi_idle",
          .effect = "a CPU that sleeps deeply between trials wakes up late and with cold caches",
          .boot = "cpuidle.off=1"},
     Knob{.name = "cpu_dma_latency",
@@ -242,8 +245,8 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::good,
          .missing = Grade::good,
-         .needs = "root, a kernel with CONFIG_CPU_IDLE, and a running experiment (it keeps the "
-                  "file open)",
+         .needs = "root privileges; the kernel must have CONFIG_CPU_IDLE, and an experiment must "
+                  "be running, because it keeps the file open",
          .effect = "sleeping CPUs wake up late; however, CPUs that stay awake leave less power for "
                    "boosting the trials' CPUs",
          .boot = ""},
@@ -252,7 +255,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and interrupt controllers that can move interrupts",
+         .needs = "root privileges; the interrupt controllers must be able to move interrupts",
          .effect = "the trials' CPUs serve device interrupts",
          .boot = "irqaffinity=LIST"},
     Knob{.name = "timer_migration",
@@ -260,7 +263,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_NO_HZ_COMMON and CONFIG_SMP",
+         .needs = "root privileges; the kernel must have CONFIG_NO_HZ_COMMON and CONFIG_SMP",
          .effect = "timers move from idle CPUs to busy CPUs, such as the trials' CPUs",
          .boot = "sysctl.kernel.timer_migration=0"},
     Knob{.name = "nmi_watchdog",
@@ -268,7 +271,8 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, a kernel with CONFIG_HARDLOCKUP_DETECTOR, and hardware counters",
+         .needs = "root privileges; the kernel must have CONFIG_HARDLOCKUP_DETECTOR, and the "
+                  "machine must have hardware counters",
          .effect = "the watchdog interrupts every CPU and occupies one of the hardware counters",
          .boot = "nmi_watchdog=0"},
     Knob{.name = "numa_balancing",
@@ -276,7 +280,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_NUMA_BALANCING",
+         .needs = "root privileges; the kernel must have CONFIG_NUMA_BALANCING",
          .effect = "the kernel unmaps pages to see which NUMA node uses them, and moves pages "
                    "while a trial runs",
          .boot = "numa_balancing=disable"},
@@ -285,7 +289,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
+         .needs = "root privileges; the kernel must have CONFIG_TRANSPARENT_HUGEPAGE",
          .effect = "a kernel thread may turn a trial's memory into huge pages while the trial runs",
          .boot = ""},
     Knob{.name = "thp",
@@ -293,7 +297,7 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
+         .needs = "root privileges; the kernel must have CONFIG_TRANSPARENT_HUGEPAGE",
          .effect = "a program that asks for huge pages gets them only if some are free, so its run "
                    "times fall into two groups",
          .boot = "transparent_hugepage=never"},
@@ -303,7 +307,7 @@ constexpr std::array table{
         .standard = true,
         .loud = Grade::fair,
         .missing = Grade::good,
-        .needs = "root, and a kernel with CONFIG_COMPACTION (Linux 5.9 or later)",
+        .needs = "root privileges; the kernel must be Linux 5.9 or later, with CONFIG_COMPACTION",
         .effect =
             "the kernel moves pages together in the background, including pages of a running trial",
         .boot = "sysctl.vm.compaction_proactiveness=0"},
@@ -312,7 +316,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root, and a kernel with CONFIG_KSM",
+         .needs = "root privileges; the kernel must have CONFIG_KSM",
          .effect = "identical pages are merged, and the first write to each of them causes a fault",
          .boot = ""},
     Knob{.name = "swappiness",
@@ -320,7 +324,7 @@ constexpr std::array table{
          .standard = true,
          .loud = Grade::fair,
          .missing = Grade::good,
-         .needs = "root",
+         .needs = "root privileges",
          .effect = "the kernel may swap out a program's pages in order to keep the contents of "
                    "files in memory",
          .boot = "sysctl.vm.swappiness=0"},
@@ -329,7 +333,7 @@ constexpr std::array table{
          .standard = false,
          .loud = Grade::good,
          .missing = Grade::good,
-         .needs = "root",
+         .needs = "root privileges",
          .effect = "each process gets a different address space layout. aslr = false in a plan "
                    "prevents this for the plan's own trials only. While this knob is applied, aslr "
                    "= true in a plan has no effect",
@@ -341,9 +345,9 @@ constexpr std::array table{
          .moves_processes = true,
          .loud = Grade::fair,
          .missing = Grade::fair,
-         .needs =
-             "root, a kernel with CONFIG_CPUSETS, cgroups with cpusets, at least two CPUs, and an "
-             "experiment that root or stabd's own user submitted",
+         .needs = "root privileges; the kernel must have CONFIG_CPUSETS, cgroups must have "
+                  "cpusets, the machine must have at least two CPUs, and root or stabd's own user "
+                  "must have submitted the experiment",
          .effect = "other programs on this machine may run on the trials' CPUs",
          .boot = "isolcpus=LIST"},
 };

@@ -437,7 +437,7 @@ Result<std::vector<Outcome>> restore(UndoLog& log, const std::string& root, Undo
          .found = {},
          .value = {},
          .reason = fmt::format("{} lines of the log cannot be read, so the settings in these lines "
-                               "may not have been put back; the lines are kept in {}",
+                               "may still have their changed values; the lines are kept in {}",
                                log.damaged(), *copy)});
   }
   if (!all) return outcomes;

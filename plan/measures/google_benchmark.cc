@@ -99,7 +99,7 @@ class Listing : public nlohmann::json_sax<json> {
                               .host = std::move(host_)};
     if (lacking_ > 0)
       return std::unexpected(
-          fmt::format("no benchmark has a value '{}'", one_line(wanted_, longest_word)));
+          fmt::format("no benchmark has a value named '{}'", one_line(wanted_, longest_word)));
     if (aggregates_ > 0)
       return std::unexpected(
           "the list contains only aggregates: run the program without "
@@ -214,10 +214,9 @@ class Listing : public nlohmann::json_sax<json> {
 
   bool fits() {
     return room_used_ <= room_ ||
-           refuse(
-               fmt::format("the samples of this trial need more than {}, but stabd does not store "
-                           "more",
-                           format_bytes(counters::most_sample_bytes)));
+           refuse(fmt::format(
+               "the samples of this trial need more than {}, the most that stabd stores",
+               format_bytes(counters::most_sample_bytes)));
   }
 
   Samples& samples_of(const std::string& name) {

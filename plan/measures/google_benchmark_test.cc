@@ -121,7 +121,7 @@ TEST(GoogleBenchmark, NumbersThatAreNoneDoNotCount) {
       R"({"benchmarks": [{"name": "a NaN \" -NaN", "real_time": 2, "x": NaN, "y": -Infinity}]})";
   ASSERT_EQ(samples_of("real_time", text).size(), 1U);
   EXPECT_EQ(samples_of("real_time", text)[0].subject, "a NaN \" -NaN");
-  EXPECT_THAT(error_of(text, "x"), HasSubstr("no benchmark has a value 'x'"));
+  EXPECT_THAT(error_of(text, "x"), HasSubstr("no benchmark has a value named 'x'"));
 }
 
 TEST(GoogleBenchmark, CountersAreThereOfBenchmarksThatHaveThem) {
@@ -133,7 +133,7 @@ TEST(GoogleBenchmark, CountersAreThereOfBenchmarksThatHaveThem) {
   EXPECT_EQ(error_of(printed, "bytes_per_second"),
             "");  // of the one that failed it is not known whether it has them
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "real_time": 1}]})", "items"),
-            "no benchmark has a value 'items'");
+            "no benchmark has a value named 'items'");
 }
 
 TEST(GoogleBenchmark, AnErrorInOneRepetitionIsOneOfTheBenchmark) {
@@ -193,7 +193,7 @@ TEST(GoogleBenchmark, MoreThanThereIsRoomForIsNotKept) {
   text += "]}";
   EXPECT_EQ(samples_of("real_time", text).front().values.size(), 100U);
   EXPECT_EQ(error_of(text, "real_time", 2000),
-            "the samples of this trial need more than 256 KiB, but stabd does not store more");
+            "the samples of this trial need more than 256 KiB, the most that stabd stores");
   const std::size_t needed = counters::bytes_of(samples_of("real_time", text).front());
   EXPECT_EQ(error_of(text, "real_time", needed), "");
   EXPECT_NE(error_of(text, "real_time", needed - 1), "");

@@ -267,7 +267,7 @@ Values all_of(Matches& matches, std::string_view first, std::size_t room, Time u
     values.push_back(counters::to_double(*number));
     if (counters::bytes_of_sample * values.size() > room)
       return std::unexpected(
-          fmt::format("the samples of this trial need more than {}, but stabd does not store more",
+          fmt::format("the samples of this trial need more than {}, the most that stabd stores",
                       format_bytes(counters::most_sample_bytes)));
     if (std::chrono::steady_clock::now() > until)
       return std::unexpected(
@@ -315,7 +315,7 @@ Found by_regex(const OutputMeasure& measure, std::string_view text, Time until) 
 
 // The reason why the text is not read, or "" if it is.
 std::string why_not_read(std::string_view text, Time until) {
-  if (std::chrono::steady_clock::now() > until) return "reading the earlier measures took too long";
+  if (std::chrono::steady_clock::now() > until) return "the earlier measures took too long to read";
   if (text.size() <= max_read) return "";
   return fmt::format("the output is {} long, but stabd reads at most {}", format_bytes(text.size()),
                      format_bytes(max_read));

@@ -71,8 +71,7 @@ TEST(Output, EachMatchIsASampleAndTheReadingIsTheirMean) {
   EXPECT_EQ(reason_of(measure, "t=1e308 t=1e308"), "stdout: the values are too large");
   const std::string many = "t=" + std::string(20'000, '1');
   EXPECT_EQ(reason_of(by("(1)", Pick::samples), many),
-            "stdout: the samples of this trial need more than 256 KiB, but stabd does not store "
-            "more");
+            "stdout: the samples of this trial need more than 256 KiB, the most that stabd stores");
   EXPECT_EQ(read_output(measure, "t=1 t=2", 108).reading->status, Status::counted);
   EXPECT_EQ(read_output(measure, "t=1 t=2", 107).reading->status, Status::absent);
 }
@@ -123,7 +122,7 @@ TEST(Output, WhatIsTooMuchIsAbsent) {
   EXPECT_THAT(reason_of(by("([ab]*a[ab]{900})c", Pick::first), std::string(max_read / 2, 'a')),
               HasSubstr("with such a large pattern"));
   EXPECT_THAT(read_output(by("(1)", Pick::first), "1", 100, {}).reading->reason,
-              HasSubstr("reading the earlier measures took too long"));
+              HasSubstr("the earlier measures took too long to read"));
   EXPECT_THAT(reason_of(by("(1)", Pick::last), std::string(max_matches + 1, '1')),
               HasSubstr("stdout: the pattern matches too often"));
 }

@@ -161,8 +161,8 @@ class OptionChecker {
              }))
       draft_.problems.add(
           factor.at,
-          fmt::format("the factor '{}' has no effect in cells without a random layout, but each "
-                      "of its seeds would count as a different layout there",
+          fmt::format("in cells without a random layout, the factor '{}' has no effect, but each "
+                      "of its seeds would count as a different layout",
                       factor.value.name));
   }
 

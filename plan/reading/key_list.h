@@ -158,7 +158,7 @@ inline constexpr Key keys[] = {
      "required"},
     {"benchmark.build", Text{is_filled_word, filled_word_rule},
      "a command for `/bin/sh` that writes `${OUT}`; it runs in a private copy of the sources",
-     "none: `run` names an existing program"},
+     "without `build`, `run` names an existing program"},
     {"benchmark.run", Texts{is_word, word_rule},
      "the program and its arguments; no shell is involved", "required"},
     {"benchmark.env.NAME", Text{is_word, word_rule},
@@ -335,7 +335,8 @@ inline constexpr Key keys[] = {
      "counter); the whole output must be Google Benchmark's JSON",
      "see `regex`"},
     {"measure.output.take", Choice{words::picks, to_string(Pick::only)},
-     "which match of `regex` counts if there are several; with `only`, a second match is an error; "
+     "the match that stabd takes if `regex` matches several times; with `only`, a second match is "
+     "an error; "
      "with `samples`, each match is a sample of the trial"},
     {"measure.output.unit", Text{is_unit, unit_rule},
      "the unit of the number; `ns` is shown as a time, and `bytes` as a size; times of Google "
@@ -356,18 +357,15 @@ inline constexpr Key keys[] = {
      "restores them at the end; `best-effort` changes as many settings as possible before the "
      "first trial and lists the others; `strict` runs trials only if all of these settings are "
      "quiet"},
-    {"machine.knobs", Choices{words::knobs},
-     "with `quiesce`: the settings that stabd changes; it "
-     "changes no others",
+    {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
      "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
      "how long stabd waits for a quiet machine before each block; after that time, the block runs "
      "anyway",
      "no waiting"},
     {"machine.quiet_load", Percentage{},
-     "with `wait_for_quiet`: the limit for each of three shares of time: other work on the "
-     "trial's CPUs, other work on all other CPUs, and waiting for memory; steal counts as other "
-     "work",
+     "with `wait_for_quiet`: the largest allowed share of time for other work on the trial's CPUs, "
+     "for other work on all other CPUs, and for waiting for memory; other work includes steal",
      "`\"5%\"`"},
     {"machine.quiet_temperature_c", Number{-50, 200, std::nullopt},
      "with `wait_for_quiet`: the highest allowed temperature of the CPU", "any"},

@@ -414,14 +414,14 @@ std::optional<Stop> read_sequential(const Table& table) {
 std::string_view why_not(DesignKind kind) {
   switch (kind) {
     case DesignKind::within_subjects:
-      return "the answer is about programs like the benchmarks, and further blocks bring no "
-             "further programs";
+      return "the answer is about programs like the benchmarks, and more blocks do not add "
+             "programs";
     case DesignKind::causal:
       return "a causal design does not compare anything, and 'design.time' already limits its "
              "duration";
     case DesignKind::nested:
-      return "treatments are tested against the differences between seeds, and further blocks "
-             "bring no further seeds";
+      return "treatments are tested against the differences between seeds, and more blocks "
+             "do not add seeds";
     default:
       return "the error rate of an experiment that may end early is unknown for this design";
   }

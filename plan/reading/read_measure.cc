@@ -561,8 +561,7 @@ void check_runtime(Draft& draft) {
            (name == "rerandomize" && level.name == "repeated");
   };
   constexpr std::string_view why =
-      "gives each run of a program only one layout, because a clock would decide when the next "
-      "layout starts: ";
+      "does not change the layout during a run, because a clock would decide when to change it: ";
   for (const auto& [name, level] : draft.plan.randomize)
     if (is_repeated(name, level))
       refuse(draft, fmt::format("{}leave out 'randomize.{}'", why, name));

@@ -33,11 +33,11 @@ TEST(ReaderStop, ARuleIsSaidInWords) {
   EXPECT_EQ(
       describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
       "rule \"sequential\": the experiment ends when every comparison has a verdict; stabd checks "
-      "this up to 3 times, after 20 to 60 blocks");
+      "this up to 3 times; the experiment has at least 20 and at most 60 blocks");
   EXPECT_EQ(describe(*good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', max = 60 }"))
                           .design.stop),
             "rule \"precision\": the experiment ends when every interval extends at most 0.5 % to "
-            "either side, after 20 to 60 blocks");
+            "either side; the experiment has at least 20 and at most 60 blocks");
 }
 
 TEST(ReaderStop, ManyBlocksAreLookedAtAHundredTimes) {
@@ -125,13 +125,13 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                         "run = ['${OUT}']\n[design]\nkind = 'within-subjects'\n" +
                         stop + opt),
             "p:13:1: 'design.stop' does not apply to a within-subjects design: the answer is about "
-            "programs like the benchmarks, and further blocks bring no further programs; remove "
+            "programs like the benchmarks, and more blocks do not add programs; remove "
             "this key, or choose a full-factorial, one-way or custom design\n");
   EXPECT_THAT(
       problems_of(with_build + "[design]\nkind = 'nested'\n" + stop + opt +
                   "[factor.link_order]\nrandom = { seeds = 3, runs = 2 }\n"),
       HasSubstr("'design.stop' does not apply to a nested design: treatments are tested against "
-                "the differences between seeds, and further blocks bring no further seeds"));
+                "the differences between seeds, and more blocks do not add seeds"));
 }
 
 TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {

@@ -513,7 +513,7 @@ Markup draw(const Analysis& analysis, const Chart& chart, bool joined) {
   Canvas canvas(plot_bottom + 40, chart.title);
   canvas.vertical(
       up, plot_left, width - 10,
-      fmt::format("{} against the mean of all cells, %", response_words(analysis.spec)));
+      fmt::format("{} relative to the mean of all cells, %", response_words(analysis.spec)));
   const auto letters = static_cast<std::size_t>(std::max(step / 7, 3.0));
   for (std::size_t i = 0; i < chart.columns.size(); ++i)
     draw_column(canvas, place(i), chart.columns[i], letters);
@@ -537,7 +537,7 @@ Figure figure_of(const Analysis& analysis, const Chart& chart, bool joined) {
       .title = chart.title, .words = chart.words, .picture = draw(analysis, chart, joined)};
   figure.numbers.columns.push_back({"level"});
   for (const std::string& line : chart.lines)
-    figure.numbers.columns.push_back({line.empty() ? "against the mean" : line, true});
+    figure.numbers.columns.push_back({line.empty() ? "relative to the mean" : line, true});
   for (std::size_t i = 0; i < chart.columns.size(); ++i) {
     std::vector<std::string> row{chart.columns[i]};
     for (const auto& line : chart.values)

@@ -69,8 +69,9 @@ Section calibration_section(const stats::Analysis& analysis) {
       .title = "A/A comparisons",
       .words = fmt::format("Each benchmark is compared with itself several times, in {} blocks "
                            "each time. A comparison is significant if p < {:.3g}; by chance alone, "
-                           "expect {} of the comparisons to be significant. In {} of all such "
-                           "comparisons, the change lies within the noise floor.",
+                           "expect {} of the comparisons to be significant. In {} of all "
+                           "comparisons of a benchmark with itself, the change lies within the "
+                           "noise floor.",
                            calibration.blocks, analysis.spec.alpha, percent(analysis.spec.alpha),
                            level_text(analysis.spec.alpha)),
       .parts = {std::move(part)}};

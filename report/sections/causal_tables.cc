@@ -184,10 +184,9 @@ class ProfileText {
         format_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(hours)),
         level_text(alpha_));
     if (profile_.left_out != 0)
-      add("{} more experiment{} a duration below 0 and {} left out. coz writes a duration below 0 "
-          "if the pauses took longer than the experiment.\n",
-          profile_.left_out, profile_.left_out == 1 ? " has" : "s have",
-          profile_.left_out == 1 ? "is" : "are");
+      add("Left out because of a duration below 0: {} more experiment{}. coz writes such a "
+          "duration if the pauses took longer than the experiment.\n",
+          profile_.left_out, profile_.left_out == 1 ? "" : "s");
     if (!analysis_.runs_are_clusters)
       add("There are fewer than {} runs, so the intervals come from parts of these runs and do not "
           "include differences between runs.\n",

@@ -398,8 +398,8 @@ void add_disagreements(const Analysis& time, const Analysis& count,
     const std::string where =
         has_subjects(time) ? label_of(time, of_time.subject, of_time.scope) + ", " : "";
     sentences.push_back(fmt::format(
-        "{}{}: {} -> {} changes {} by {}, and {} by {}; the time and the count disagree about "
-        "which level is better.",
+        "{}{}, from {} to {}: the change of {} is {}, but the change of {} is {}. So the time and "
+        "the count disagree about which level is better.",
         where, name(of_time.treatment), name(of_time.baseline), name(of_time.level),
         name(time.spec.response), change_words(time, of_time).change, name(count.spec.response),
         change_words(count, *of_count).change));

@@ -46,8 +46,9 @@ TEST(Counters, CountersSayInHowManyTrialsTheyWereAndWhyNot) {
   EXPECT_THAT(
       words_of(text(document, full)),
       HasSubstr(
-          "cycles: scaled in 8 of the trials (counted for at least 25 % of the time in each); 2 "
-          "of the scaled values were left out, because they cover less than half the time; "
+          "cycles: scaled in 8 of the trials (in each of them, counted for at least 25 % of the "
+          "time); 2 of the scaled values were left out, because they cover less than half the "
+          "time; "
           "absent in 1 of the trials: it never had a counter cs:u: absent in 12 of the trials: it "
           "happens in the kernel"));
 }

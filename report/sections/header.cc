@@ -46,7 +46,8 @@ std::string words_of(const Outputs& outputs) {
     return fmt::format("{} prints different output in different cells ({})", outputs.benchmark,
                        counts);
   return fmt::format(
-      "{} prints different output in trials of the same cell ({}, in {} of {} cell{})",
+      "{} prints different output in trials of the same cell ({}; this happened in {} of {} "
+      "cell{})",
       outputs.benchmark, counts, outputs.varying_cells, outputs.cells,
       outputs.cells == 1 ? "" : "s");
 }
@@ -116,11 +117,12 @@ std::string quiet_text(const Quietness& quietness) {
   add("changed for the trials: ", quietness.changed);
   add("not made quiet: ", quietness.loud);
   if (quietness.waits > 0)
-    add("", fmt::format(
-                "trials waited {} time{} for a quiet machine, {} in all; unsuccessful waits: {}",
-                quietness.waits, quietness.waits == 1 ? "" : "s",
-                format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
-                quietness.waits_in_vain));
+    add("",
+        fmt::format(
+            "trials waited {} time{} for a quiet machine, in total for {}; unsuccessful waits: {}",
+            quietness.waits, quietness.waits == 1 ? "" : "s",
+            format_duration(std::chrono::milliseconds(quietness.waited_ns / 1'000'000)),
+            quietness.waits_in_vain));
   return text;
 }
 

@@ -70,8 +70,8 @@ TEST(OutputsText, TrialsOfOneCellThatDifferAreAnotherMatter) {
       .benchmark = "time", .trials = 60, .different = 60, .cells = 2, .varying_cells = 1};
   EXPECT_EQ(outputs_text({varying}),
             "time prints different output in trials of the same cell (60 different outputs in 60 "
-            "trials, in 1 of 2 cells); if trials of the same cell differ, a difference between "
-            "levels cannot be seen");
+            "trials; this happened in 1 of 2 cells); if trials of the same cell differ, a "
+            "difference between levels cannot be seen");
   const Outputs by_level{
       .benchmark = "sort", .trials = 60, .different = 2, .factors = {"opt"}, .cells = 2};
   EXPECT_THAT(outputs_text({varying, by_level}),

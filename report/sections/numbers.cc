@@ -73,11 +73,12 @@ Section means_section(const Analysis& analysis) {
       part.rows.push_back(mean_row(analysis, *mean, scale));
     begin = end;
   }
-  return {.title = response_title(spec),
-          .words = fmt::format("{} means of the trials; {}. sd is their standard deviation, as a "
-                               "percentage of the mean.",
-                               spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
-          .parts = {std::move(part)}};
+  return {
+      .title = response_title(spec),
+      .words = fmt::format("{} means of the trials; {}. sd is the trials' standard deviation, as a "
+                           "percentage of the mean.",
+                           spec.log_scale ? "Geometric" : "Arithmetic", better_words(spec)),
+      .parts = {std::move(part)}};
 }
 
 namespace {
@@ -125,12 +126,13 @@ Section spread_section(const Analysis& analysis) {
           spread_row(analysis, each.subject, each.term, "(interaction)", *each.spread));
   if (part.rows.empty()) return {};
   const bool nested = analysis.spec.design == stats::Design::nested;
-  return {.title = "Changes of the variance",
-          .words = fmt::format(
-              "The variance ratio divides the variance of {} within a cell at the second "
-              "level by that at the first level. A ratio of 1 means no change.",
-              nested ? "the means of seeds" : "the trials"),
-          .parts = {std::move(part)}};
+  return {
+      .title = "Changes of the variance",
+      .words = fmt::format(
+          "The variance ratio is the variance of {} within a cell at the second level, divided by "
+          "the variance at the first level. A ratio of 1 means no change.",
+          nested ? "the means of seeds" : "the trials"),
+      .parts = {std::move(part)}};
 }
 
 // Samples within trials: says whether more samples or more trials would help.
@@ -191,7 +193,7 @@ std::string counter_remark(const Counter& counter) {
                     counter.of_blocks));
   if (counter.scaled > 0)
     add(fmt::format(
-        "scaled in {} of the trials (counted for at least {:.0f} % of the time in each)",
+        "scaled in {} of the trials (in each of them, counted for at least {:.0f} % of the time)",
         counter.scaled, 100 * counter.least_coverage));
   if (counter.left_out > 0)
     add(fmt::format(

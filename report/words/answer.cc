@@ -42,7 +42,7 @@ std::string calibration_answer(const Calibration& calibration, const Spec& spec)
   const stats::Floor& any = calibration.any;
   std::string text;
   if (any.margin) {
-    text = fmt::format("this machine cannot resolve changes below {} of {} ",
+    text = fmt::format("this machine cannot resolve changes below {} in {} ",
                        margin_words(*any.margin), response_words(spec));
     if (any.interval)
       text += fmt::format("({} interval {} to {}) ", percent(1 - spec.alpha),
@@ -372,11 +372,11 @@ std::vector<std::string> machine_sentences(const Analysis& analysis) {
   const Scope other = deciding_scope(analysis) == Scope::these ? Scope::like_these : Scope::these;
   constexpr std::size_t most = 3;
   for (const stats::SlowMachine& machine : analysis.slow_machines)
-    lines.push_back(fmt::format(
-        "the analysis leaves out {}, which is out of order: its values are {:.2g} times as "
-        "{} as the values of the other {}s of the same kind",
-        machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
-        analysis.spec.subject));
+    lines.push_back(
+        fmt::format("the analysis leaves out {}, because its values are {:.2g} times as "
+                    "{} as the values of the other {}s of the same kind",
+                    machine.name, machine.times, analysis.spec.higher_is_better ? "low" : "high",
+                    analysis.spec.subject));
   if (!analysis.lacking_machines.empty())
     lines.push_back(
         fmt::format("the means leave out {0}s that lack trials of a level (see the notes): {1}",
@@ -419,9 +419,10 @@ std::string of_effects(const Analysis& analysis) {
     return "cannot tell: there is nothing to compare (see the notes); a treatment needs two "
            "levels, each with successful trials";
   if (open.size() > most_open)
-    lines.push_back(fmt::format("cannot tell in {}{} comparisons (see the changes){}",
-                                analysis.spec.asked.empty() ? "" : "the other ", open.size(),
-                                foresight_words(unsure, analysis.spec)));
+    lines.push_back(
+        fmt::format("cannot tell whether the levels differ in {}{} comparisons (see the changes){}",
+                    analysis.spec.asked.empty() ? "" : "the other ", open.size(),
+                    foresight_words(unsure, analysis.spec)));
   else
     lines.insert(lines.end(), open.begin(), open.end());
   lines.front() = suite_prefix(analysis, deciding_scope(analysis)) + lines.front();

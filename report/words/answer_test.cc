@@ -314,17 +314,20 @@ TEST(Answer, ManyWithoutAVerdictAreCounted) {
     effects.push_back(unsure());
     effects.back().level = level;
   }
-  EXPECT_EQ(answer(with(effects)),
-            "cannot tell in 4 comparisons (see the changes); it needs more trials, at least 6");
+  EXPECT_EQ(
+      answer(with(effects)),
+      "cannot tell whether the levels differ in 4 comparisons (see the changes); it needs more "
+      "trials, at least 6");
   for (std::size_t i = 0; i < effects.size(); ++i) {
     effects[i].unit = "block";
     effects[i].units = 12;
     effects[i].detectable = 0.01 * static_cast<double>(i + 1);
   }
-  EXPECT_EQ(answer(with(effects)),
-            "cannot tell in 4 comparisons (see the changes); with 12 blocks a change of 1 to 4 % "
-            "is found in 8 of 10 cases, half of that with about 48 blocks; to make 'the same' a "
-            "possible answer, set 'equivalence' (the smallest change that matters)");
+  EXPECT_EQ(
+      answer(with(effects)),
+      "cannot tell whether the levels differ in 4 comparisons (see the changes); with 12 blocks a "
+      "change of 1 to 4 % is found in 8 of 10 cases, half of that with about 48 blocks; to make "
+      "'the same' a possible answer, set 'equivalence' (the smallest change that matters)");
   effects[3].detectable = 7e9;
   EXPECT_THAT(answer(with(effects)), HasSubstr("a change of 1 to more than 1000 % is found"));
 }
@@ -418,7 +421,7 @@ TEST(Answer, OfACalibrationIsTheNoiseFloor) {
   analysis.calibration = calibration;
   EXPECT_EQ(
       answer(analysis),
-      "this machine cannot resolve changes below 0.83 % of wall time (95 % interval 0.71 % "
+      "this machine cannot resolve changes below 0.83 % in wall time (95 % interval 0.71 % "
       "to 1.2 %) with 10 blocks. This limit is the noise floor: if a program is compared with "
       "itself, the change stays within this limit in 95 % of the comparisons; 6 of 100 comparisons "
       "came out significant, 6 % (95 % interval 2.2 % "

@@ -283,7 +283,7 @@ const char* describe(TableError error) {
     case TableError::too_short:
       return "the table is too short";
     case TableError::not_a_table:
-      return "the table's place holds other data";
+      return "there is other data in place of the table";
     case TableError::other_version:
       return "the table has another version";
     case TableError::wrong_size:

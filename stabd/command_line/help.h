@@ -40,8 +40,8 @@ inline constexpr std::array<ExitCodeRow, 6> exit_code_table{{
     {"2", "--fail-on regressed: something is slower, or worse in another way"},
     {"3", "--fail-on unsure: some comparison has no clear answer"},
     {"5",
-     "--fail-on trials (the default): trials failed. With any --fail-on: the experiment failed or "
-     "was cancelled"},
+     "--fail-on trials (the default): some trials failed. Whatever --fail-on says: the experiment "
+     "failed or was cancelled"},
     {"128+N", "signal N interrupted the command; the experiment continues or is paused"},
 }};
 

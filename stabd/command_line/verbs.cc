@@ -53,9 +53,9 @@ void CommandLine::add_ab() {
       ->expected(1)
       ->take_all();
   ab->add_option("--budget", a.ab.budget,
-                 "How long to measure, at most 24h, not counting builds and the report. At least "
-                 "10 rounds run. "
-                 "A further round begins only if it fits into this time")
+                 "How long to measure, at most 24h, not counting builds and the report. "
+                 "'stabctl ab' runs at least 10 rounds. A further round begins only if it fits "
+                 "into this time")
       ->capture_default_str();
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
@@ -450,7 +450,7 @@ void CommandLine::add_history() {
   history
       ->add_option("--alpha", a.history.alpha,
                    "Probability that any change is reported although no series has changed. The "
-                   "probability that any alarm is raised is limited to the same value")
+                   "probability of any false alarm is at most the same")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
   history->add_option("--html", a.history.html,
@@ -596,9 +596,9 @@ void CommandLine::add_analyze() {
       ->capture_default_str();
   analyze
       ->add_option("--losses", a.losses,
-                   "The assumption about lost trials. With extremes, a lost trial may have any "
-                   "value that its limits permit. With monotone, the level with more losses also "
-                   "loses every trial that the other level loses (Lee's bounds). With random, "
+                   "The assumption about lost trials. With 'extremes', a lost trial may have any "
+                   "value that its limits permit. With 'monotone', the level with more losses also "
+                   "loses every trial that the other level loses (Lee's bounds). With 'random', "
                    "losses do not depend on the levels")
       ->capture_default_str()
       ->check(CLI::IsMember({"extremes", "monotone", "random"}));
@@ -642,10 +642,10 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"standard", "stabilizer"}));
   analyze
-      ->add_option(
-          "--error", a.error,
-          "With own, each comparison is tested against its own variation from block to block. With "
-          "pooled, all comparisons are tested against the residuals of y ~ block + a")
+      ->add_option("--error", a.error,
+                   "With 'own', each comparison is tested against its own variation from block to "
+                   "block. With 'pooled', all comparisons are tested against the residuals of "
+                   "y ~ block + a")
       ->capture_default_str()
       ->check(CLI::IsMember({"own", "pooled"}));
   analyze
@@ -857,7 +857,7 @@ void CommandLine::machine_options(CLI::App* verb) {
   MachineOptions& m = arguments_.machine;
   verb->add_option("--root", m.root,
                    "For trying things out: stabctl uses the folders proc and sys in this folder "
-                   "instead of /proc and /sys, but still the CPUs of this machine");
+                   "instead of /proc and /sys. The CPUs are still the CPUs of this machine");
   json_flag(verb);
 }
 

@@ -134,8 +134,8 @@ void Allocations::look() {
 void Allocations::try_later() {
   if (!std::exchange(told_, true))
     spdlog::warn(
-        "steps have ended, but the cluster has not confirmed that it released all their "
-        "allocations; stabd will ask again");
+        "the cluster has not confirmed that it released the allocations of all steps that have "
+        "ended; stabd will ask again");
   if (freed_) return timer_->start(short_pause, short_period);
   timer_->start(pause_, period);
   pause_ = std::min(2 * pause_, longest_pause);

@@ -579,7 +579,7 @@ Result<void> Daemon::cancel(store::Id id) {
   store::Experiment cancelled;
   auto changed = change_waiting(id, Event::cancel, [&cancelled](store::Experiment& row) {
     row.reason = row.started_ns == 0 ? "cancelled by the user before it began"
-                                     : "cancelled by the user; its trials so far are kept";
+                                     : "cancelled by the user; the completed trials are kept";
     forget_holder(row);
     row.ended_ns = wall_clock_ns();
     cancelled = row;

@@ -153,7 +153,7 @@ void put_back_what_was_left(const std::string& logs, const std::string& root) {
     return;
   }
   for (const machine::Outcome& outcome : *outcomes)
-    spdlog::warn("machine settings that an earlier stabd had changed: {} {}{}{}", outcome.file,
+    spdlog::warn("an earlier stabd had changed a machine setting: {} is {}{}{}", outcome.file,
                  machine::to_string(outcome.what), outcome.reason.empty() ? "" : ": ",
                  outcome.reason);
 }

@@ -301,7 +301,7 @@ Analysis analyse(const Dataset& data, const Spec& spec) {
   Analysis analysis = analyse_all(without_machines(data, spec, slow), spec);
   for (const SlowMachine& machine : slow)
     analysis.notes.push_back(fmt::format(
-        "{0} {1} is out of order and is left out of all numbers, so the answer is about the other "
+        "The {0} {1} is too slow and is left out of all numbers, so the answer is about the other "
         "{0}s. In at least three {5}s in a row, the values of {2} on this {0} are {3:.2g} times as "
         "{4} as on the other {0}s of its kind.",
         spec.subject, machine.name, spec.control.empty() ? "the baseline" : spec.control,

@@ -602,11 +602,11 @@ void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Not
 
 void note_advice(Notes& notes) {
   notes.add(
-      "Run the missing trials again, or give the limit that ended them ('--lost-at-least' and "
-      "'--lost-at-most' of 'stabctl analyze'). An experiment already uses its timeouts as limits. "
-      "If few trials are missing, you can ask about a typical run instead ('--estimand typical', "
-      "'analysis.estimand'). You can also make an assumption about the missing trials ('--losses "
-      "monotone' or 'random', 'analysis.losses').");
+      "Run the missing trials again. Or, if a limit such as a timeout ended these trials, give "
+      "this limit ('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'). An experiment "
+      "already uses its timeouts as limits. If few trials are missing, you can ask about a typical "
+      "run instead ('--estimand typical', 'analysis.estimand'). You can also make an assumption "
+      "about the missing trials ('--losses monotone' or 'random', 'analysis.losses').");
 }
 
 // The estimate of the effect's mean change. The paper's procedure has rank tests, which have none.
@@ -914,9 +914,9 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
     const std::string& block = data.spec.block;
     withhold(effect, fmt::format("the {}s have no {} in common", subject, block));
     notes.add(fmt::format(
-        "{0} over these {1}s is computed from their mean change in each {2}, but the {1}s have no "
-        "{2} in common, so there is no verdict. More {2}s can't help. If the {1}s ran in the same "
-        "{2}s, give these {2}s the same names. Or ask about the mean ({3}).",
+        "{0} over these {1}s is computed from the mean change of these {1}s in each {2}, but the "
+        "{1}s have no {2} in common, so there is no verdict. More {2}s can't help. If the {1}s ran "
+        "in the same {2}s, give these {2}s the same names. Or ask about the mean ({3}).",
         what, subject, block, ask_mean));
     return;
   }
@@ -1009,7 +1009,7 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   notes.add(
       effect.subject,
       fmt::format("two tests of {} disagree, so there is no verdict. The test of the mean change "
-                  "has an adjusted {}, but the randomization test has {}{}.{}",
+                  "gives {} (adjusted), but the randomization test gives {}{}.{}",
                   pair, p_words(own), by_order ? p_words(*by_order) : "none",
                   test.settled ? ""
                                : fmt::format(" after {} draws, which is too close to {} to tell",
@@ -1052,7 +1052,7 @@ void refuse_single_blocks(const Prepared& data, Effect& effect, const Analysis& 
   notes.add(
       fmt::format("To estimate a {0}'s own error, at least two {1}s are needed, and some {0}s "
                   "have fewer. So there is no verdict on these {0}s. Run more {1}s on: {2}. An "
-                  "answer about {0}s like these needs no error of each {0}.",
+                  "answer about {0}s like these does not need each {0}'s own error.",
                   data.spec.subject, unit, fmt::join(single, ", ")));
 }
 

@@ -284,11 +284,13 @@ class Analyser {
 
   static std::string why_too_few(const Line& line, std::uint64_t wanted) {
     if (line.baselines < least_baselines)
-      return fmt::format("{} of {} needed experiments at speedup 0", line.baselines,
+      return fmt::format("at speedup 0, only {} of {} needed experiments ran", line.baselines,
                          least_baselines);
     if (line.sped_up < least_sped_up)
-      return fmt::format("{} of {} needed experiments with a speedup", line.sped_up, least_sped_up);
-    if (line.visits < wanted) return fmt::format("{} of {} needed visits", line.visits, wanted);
+      return fmt::format("with a speedup, only {} of {} needed experiments ran", line.sped_up,
+                         least_sped_up);
+    if (line.visits < wanted)
+      return fmt::format("only {} of {} needed visits happened", line.visits, wanted);
     return fmt::format("most of the {} runs have too few experiments at speedup 0", line.runs);
   }
 

@@ -330,9 +330,9 @@ Result<void> read_coz(std::string_view text, Profile& profile) {
   }
   if (!has_record) return fail("it is empty");
   if (reader.has_only_left_out())
-    return fail(
-        fmt::format("the profile has no usable experiment: {} experiment{} a duration below 0",
-                    reader.left_out(), reader.left_out() == 1 ? " has" : "s have"));
+    return fail(fmt::format(
+        "the profile has no usable experiment: the duration is below 0 in {} experiment{}",
+        reader.left_out(), reader.left_out() == 1 ? "" : "s"));
   profile = reader.end();
   return {};
 }

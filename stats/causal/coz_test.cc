@@ -124,7 +124,7 @@ TEST(Coz, ExperimentsWithDurationsBelow0AreLeftOutWithTheirPoints) {
     const auto refused = read_coz(bad + bad, alone);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
-              "the profile has no usable experiment: 2 experiments have a duration below 0");
+              "the profile has no usable experiment: the duration is below 0 in 2 experiments");
     EXPECT_EQ(alone, Profile{});
   }
 }

@@ -559,7 +559,7 @@ bool test_together(const Prepared& data, std::span<const Contrast> contrasts,
 
 // Why an interaction is not tested.
 constexpr const char* left_in_residuals =
-    "the model leaves interactions of so many treatments in the residuals";
+    "the model has no term for an interaction of so many treatments";
 constexpr const char* too_many_cells = "the design has more than 1,000 combinations of levels";
 constexpr const char* empty_cells = "some combinations of levels have no trials";
 

@@ -345,7 +345,7 @@ TEST(Interactions, ThatThePooledModelLeavesOutAreNotTested) {
   EXPECT_THAT(
       analysis.notes,
       Contains(HasSubstr("The interactions of a:b, a:c, b:c and 1 more are not tested, because "
-                         "the model leaves interactions of so many treatments in the residuals")));
+                         "the model has no term for an interaction of so many treatments")));
 }
 
 TEST(Interactions, ThatAreNotTestedAreNoted) {

@@ -88,8 +88,8 @@ void note_fit(const Prepared& data, const std::string& subject, const FactorialF
   if (!runs.balanced)
     notes.add(subject,
               fmt::format("the seeds of {} have unequal numbers of runs. So the model uses one "
-                          "mean per seed, and assumes that all seeds have the same number of runs. "
-                          "This number is the harmonic mean of the actual numbers of runs.",
+                          "mean per seed, and assumes that all seeds have the same number of runs: "
+                          "the harmonic mean of the actual numbers.",
                           seed));
   if (!fit.balanced)
     notes.add(subject,

@@ -191,7 +191,7 @@ Result<NormalityTest> shapiro_wilk(std::span<const double> values) {
   const double center = x[x.size() / 2];
   const double range = x.back() - x.front();
   if (!std::isfinite(range) || !varies(moments(values)))
-    return fail("the Shapiro-Wilk test needs values that are neither all equal nor too far apart");
+    return fail("the Shapiro-Wilk test needs values that differ, but are not too far apart");
   for (double& value : x) value = (value - center) / range;
   const std::vector<double> half = royston_weights(x.size());
   double weighted = 0;

@@ -183,7 +183,8 @@ Result<Estimate> student(const Moments& a, const Moments& b) {
   result.variance = pooled * (1 / n + 1 / m);
   const double size = std::max(std::abs(a.mean), std::abs(b.mean));
   if (!(std::sqrt(result.variance) > 10 * std::numeric_limits<double>::epsilon() * size))
-    return fail("the values do not vary within the samples, so there is no error to test against");
+    return fail(
+        "the values do not vary within the samples, so there is no variation to test against");
   result.base_variance = pooled / n;
   result.base_covariance = -result.base_variance;
   return result;
@@ -207,7 +208,8 @@ Result<Estimate> paired(std::span<const double> a, std::span<const double> b) {
   const double error = std::sqrt(differences.ss / (n - 1) / n);
   const double size = std::abs(base.mean) + std::abs(differences.mean);
   if (!(error > 10 * std::numeric_limits<double>::epsilon() * size) || !std::isfinite(error))
-    return fail("the differences of the pairs do not vary, so there is no error to test against");
+    return fail(
+        "the differences of the pairs do not vary, so there is no variation to test against");
   return Estimate{.difference = differences.mean,
                   .variance = error * error,
                   .df = n - 1,
@@ -231,7 +233,8 @@ Result<PaddingStudy> padding_study(std::span<const SeedTrials> seeds, double alp
   const Moments all = moments(study.percent);
   const auto interval = mean_interval(all, alpha);
   if (!varies(all) || !interval)
-    return fail("the differences are the same for all seeds, so there is no error to test against");
+    return fail(
+        "the differences are the same for all seeds, so there is no variation to test against");
   study.mean = all.mean;
   study.interval = *interval;
   const double n = static_cast<double>(all.n);

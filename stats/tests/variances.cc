@@ -67,8 +67,8 @@ Result<VarianceTest> brown_forsythe(std::span<const std::vector<double>> groups)
   if (!std::isfinite(all.ss)) return fail("the values are too large for a test of equal variances");
   if (!(within > rounding))
     return fail(
-        "within each group all values are equally far from the median, so there is no error to "
-        "test against");
+        "within each group all values are equally far from the median, so there is no "
+        "variation to test against");
   VarianceTest test{.df1 = static_cast<double>(groups.size() - 1),
                     .df2 = static_cast<double>(all.n - groups.size())};
   test.f = std::max(0.0, all.ss - within) / test.df1 / (within / test.df2);

@@ -135,7 +135,7 @@ TEST_F(CausalProgramsTest, AfterARunWithoutAProgressPointNoOtherOneBegins) {
   EXPECT_THAT(made.err, AllOf(HasSubstr("run 1 of 3: "), Not(HasSubstr("run 2 of 3: ")),
                               HasSubstr("No progress point was visited. Add STAB_PROGRESS")));
   EXPECT_THAT(made.err, HasSubstr("No progress point was visited in the first 2 s: if the program "
-                                  "has no progress point, stop it with Ctrl-C"));
+                                  "has no progress point, press Ctrl-C"));
 }
 
 // A progress point that is visited all the time needs no experiments of half a second.

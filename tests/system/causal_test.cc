@@ -139,7 +139,7 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
   const Output text = causal({"--read", put("bad.coz", bad)});
   ASSERT_EQ(text.code, 0) << text.err;
   const std::string said =
-      "1 more experiment has a duration below 0 and is left out. coz writes a duration below 0 if "
+      "Left out because of a duration below 0: 1 more experiment. coz writes such a duration if "
       "the pauses took longer than the experiment.\n";
   EXPECT_EQ(text.out, wanted.out + said);
   const Output both = causal({"--json", "--read", lab_.path("bad.coz"), lab_.path("good.coz"),
@@ -151,10 +151,8 @@ TEST_F(CausalTest, ExperimentsWithADurationBelow0AreLeftOutAndSaid) {
               Not(HasSubstr("=-")));
   const Output refused = causal({"--read", lab_.path("good.coz"), put("none.coz", below)});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(
-      refused.err,
-      EndsWith(
-          "none.coz: the profile has no usable experiment: 1 experiment has a duration below 0\n"));
+  EXPECT_THAT(refused.err, EndsWith("none.coz: the profile has no usable experiment: the duration "
+                                    "is below 0 in 1 experiment\n"));
 }
 
 TEST_F(CausalTest, BadInputIsALineThatSaysWhatToChange) {
@@ -372,7 +370,7 @@ TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
   EXPECT_THAT(refused({}, lab_.path("script")), HasSubstr("with --binary"));
   EXPECT_THAT(refused({"--line", "hot.c:4000"}, program), HasSubstr("the nearest line with code"));
   EXPECT_THAT(refused({"--line", "cold.c:6"}, program),
-              HasSubstr("the file in 'cold.c:6' has no code in the scope"));
+              HasSubstr("the file of the line 'cold.c:6' has no code in the scope"));
   EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program),
               HasSubstr("--progress: there is no code for hot.c:4000"));
   EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));

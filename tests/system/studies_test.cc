@@ -206,8 +206,9 @@ TEST_F(Studies, APaddingStudyComparesArmsThatShareTheirSeeds) {
       "[factor.link_padding]\nrandom = { seeds = 4, runs = 2 }\n"
       "[design]\nkind = 'padding-study'\n";
   const json report = run("padding", plan);
-  EXPECT_THAT(check("padding"),
-              HasSubstr("both arms get the same 4 seeds of link_padding, with 2 runs"));
+  EXPECT_THAT(
+      check("padding"),
+      HasSubstr("both arms get the same 4 seeds of the factor link_padding; each seed has 2 runs"));
   std::map<std::string, stats::SeedTrials> seeds;
   std::set<std::string> builds;
   for (const json& row : rows("padding")) {

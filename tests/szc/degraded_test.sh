@@ -87,7 +87,7 @@ note=$((16#$(section_offset good .note.stab)))
 cp good altered && poke altered $((table + 192)) '\x55'
 expect "altered table" "the table was altered" ./altered
 cp good magicless && poke magicless "$table" 'xx'
-expect "no table" "the table's place holds other data" ./magicless
+expect "no table" "there is other data in place of the table" ./magicless
 cp good newer && poke newer $((note + 20)) '\x63'
 expect "another version in the note" "the table has another version" ./newer
 # As patchelf leaves it: the note is elsewhere.

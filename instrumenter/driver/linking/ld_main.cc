@@ -194,8 +194,8 @@ std::string ignored_order(const LinkArguments& link, const LinkSettings& setting
         link.output, std::filesystem::path(settings.linker).filename().string());
   if (!link.fixed_order.empty())
     return fmt::format(
-        "--stab-link-order has no effect on those functions of {} that {} orders. Leave out one of "
-        "the two flags",
+        "in {}, {} sets the order of some functions, so --stab-link-order has no effect on these "
+        "functions. Leave out one of the two flags",
         link.output, link.fixed_order);
   if (!link.call_order.empty())
     return fmt::format("{} has no effect on {}: --stab-link-order makes the order random",
@@ -234,7 +234,7 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
   if (link.wants_relocations) {
     const std::string ignored = fmt::format(
         "--emit-relocs has no effect on {}: the relocations do not describe moved code, so "
-        "only szc uses them. --stab-off keeps the relocations",
+        "szc removes them. --stab-off keeps the relocations",
         link.output);
     if (settings.strict) return fail(ignored);
     if (speaks(link, settings)) fmt::print(stderr, "szc: note: {}\n", ignored);

@@ -293,7 +293,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::entered_inside:
       return "other code jumps into the function";
     case PadReason::description_width:
-      return "the function's frame description has no room for the size of a frame with a pad";
+      return "with a pad, the size of the frame does not fit in the function's frame description";
     case PadReason::records_differ:
       return "szc's compiler pass stored contradictory records of the function";
     case PadReason::arguments:

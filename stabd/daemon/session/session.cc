@@ -533,8 +533,8 @@ void Session::lost_node(Place& place, const std::string& how) {
                  fmt::format("{}: {}; {} steps were lost in the same block. 'stabctl retry' "
                              "continues from here",
                              to_string(loss), lost.reason, place.node_losses));
-  spdlog::warn("experiment {}: {}: {}; stabd continues with another step", experiment_.id,
-               to_string(loss), lost.reason);
+  spdlog::warn("experiment {}: stabd continues with another step after the loss '{}': {}",
+               experiment_.id, to_string(loss), lost.reason);
   start_again(place, fmt::format("{}: {}", to_string(loss), lost.reason));
 }
 
@@ -665,7 +665,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> Session::positions_of_blo
 }
 
 void Session::cancel() {
-  apply(Event::cancel, "cancelled by the user; its trials so far are kept");
+  apply(Event::cancel, "cancelled by the user; the completed trials are kept");
 }
 
 void Session::has_company(bool company) {

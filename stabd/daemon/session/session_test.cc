@@ -188,7 +188,7 @@ TEST(Session, ACancellationThatCannotBeStoredSaysWhatItWaitsFor) {
   EXPECT_FALSE(around.session_->finished());
   EXPECT_EQ(around.session_->shown().state, "running");
   EXPECT_THAT(around.session_->shown().reason,
-              HasSubstr("cancelled by the user; its trials so far are kept; but that cannot be "
+              HasSubstr("cancelled by the user; the completed trials are kept; but that cannot be "
                         "stored yet: cannot store experiment"));
   around.refuse_writing(false);
   around.run_retry();
