@@ -31,8 +31,9 @@ constexpr std::size_t widest_bar = 41;
 constexpr std::size_t longest_name = 40;
 constexpr std::size_t between = 2;  // columns
 
-// Early intervals may span from a millionth to a million, which nobody can read.
-constexpr double widest_interval = 100;
+// Early intervals may span from a millionth to a million, which says nothing. Such an interval is
+// shown only if it is narrower than from a tenth to ten times the baseline.
+constexpr double widest_interval = 10;
 
 std::optional<ChangeInterval> interval_of(const Change& change) {
   if (!change.ratio || !change.low || !change.high ||
@@ -303,10 +304,16 @@ std::string progress_text(const Progress& progress, std::size_t width) {
   return text.size() <= width ? text : cut_to(text_with_bar(progress, narrow_bar), width);
 }
 
-ProgressDisplay::ProgressDisplay()
-    : terminal_(isatty(STDERR_FILENO) == 1), colour_(terminal_ && colours_are_allowed()) {}
+ProgressDisplay::ProgressDisplay(Notice notice)
+    : notice_(std::move(notice)),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      colour_(terminal_ && colours_are_allowed()) {}
 
 void ProgressDisplay::show(const Progress& progress) {
+  if (const std::string text = notice_ ? notice_(progress) : ""; !text.empty()) {
+    clear();
+    tell(text);
+  }
   if (terminal_)
     draw_lines(progress);
   else
@@ -374,8 +381,8 @@ Result<Client> start_watching(const std::vector<std::string>& sockets, std::int6
   return client;
 }
 
-Result<Followed> follow(Client& client, const SignalFd& signals) {
-  ProgressDisplay display;
+Result<Followed> follow(Client& client, const SignalFd& signals, const Notice& notice) {
+  ProgressDisplay display(notice);
   Followed followed;
   while (!followed.progress.final) {
     auto line = client.listen(signals.fd());

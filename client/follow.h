@@ -40,13 +40,17 @@ struct Followed {
 // Opens a connection on which the experiment's progress lines arrive.
 Result<Client> start_watching(const std::vector<std::string>& sockets, std::int64_t id);
 
+// Returns a line to show once, above the progress; "" if there is nothing to say.
+using Notice = std::function<std::string(const protocol::Progress& progress)>;
+
 // Shows progress until the experiment ends or a signal arrives. The experiment itself continues
 // after a signal.
-Result<Followed> follow(Client& client, const SignalFd& signals);
+Result<Followed> follow(Client& client, const SignalFd& signals, const Notice& notice = {});
 
 // Does what start_watching() and follow() do, and possibly more: see web/web.h.
-using Follower = std::function<Result<Followed>(const std::vector<std::string>& sockets,
-                                                std::int64_t id, const SignalFd& signals)>;
+using Follower =
+    std::function<Result<Followed>(const std::vector<std::string>& sockets, std::int64_t id,
+                                   const SignalFd& signals, const Notice& notice)>;
 
 // The room for lines on a terminal.
 struct Room {
@@ -78,8 +82,8 @@ std::string left_words(const protocol::Progress& progress);
 // Their intervals are valid at every look, so watching them narrow misleads nobody.
 class ProgressDisplay {
  public:
-  // Draws on stderr, so that stdout has only the report.
-  ProgressDisplay();
+  // Draws on stderr, so that stdout has only the report. Asks `notice` at each progress line.
+  explicit ProgressDisplay(Notice notice = {});
   void show(const protocol::Progress& progress);
   // Leaves the terminal's lines as if nothing had been drawn.
   void clear();
@@ -88,6 +92,7 @@ class ProgressDisplay {
   void draw_lines(const protocol::Progress& progress);
   void print_lines(const protocol::Progress& progress);
 
+  Notice notice_;
   bool terminal_;
   bool colour_;
   std::size_t below_ = 0;  // lines below the first one

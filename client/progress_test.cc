@@ -84,7 +84,7 @@ TEST(ChangeLines, ColoursAreThereOnlyIfTheyAreWanted) {
 }
 
 TEST(ChangeLines, AnIntervalThatNobodyCanReadIsNone) {
-  for (const auto& [low, high] : {std::pair{1e-6, 7.5e6}, {0.0, 2.0}})
+  for (const auto& [low, high] : {std::pair{1e-6, 7.5e6}, {0.04, 25.76}, {0.0, 2.0}})
     EXPECT_THAT(change_words(change(low, 0.85, high, "unsure")), HasSubstr("no interval yet"));
   EXPECT_THAT(change_words(change(0.1, 0.85, 7, "unsure")), Not(HasSubstr("no interval yet")));
 }

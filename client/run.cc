@@ -314,10 +314,10 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
 }
 
 Result<Followed> follow_on_terminal(const std::vector<std::string>& sockets, std::int64_t id,
-                                    const SignalFd& signals) {
+                                    const SignalFd& signals, const Notice& notice) {
   auto watching = start_watching(sockets, id);
   if (!watching) return std::unexpected(watching.error());
-  return follow(*watching, signals);
+  return follow(*watching, signals, notice);
 }
 
 }  // namespace
@@ -345,7 +345,7 @@ Result<Ran> run_to_end(const PlanFile& file, const RunOptions& options) {
   const auto id = submit_or_resume(*client, file, options.again, options.cancel_others);
   if (!id) return std::unexpected(id.error());
   const auto follow_it = options.follow ? options.follow : Follower(follow_on_terminal);
-  const auto followed = follow_it({daemon->socket_path()}, *id, signals);
+  const auto followed = follow_it({daemon->socket_path()}, *id, signals, options.notice);
   if (!followed) return std::unexpected(followed.error());
   const Ran ran{.state = folder->path, .id = *id, .signal = followed->signal};
   if (ran.signal != 0) return ran;
@@ -383,7 +383,7 @@ Result<int> run(const RunOptions& options) {
   if (auto written = write_output(answer->text, "", Colours::ours); !written)
     return std::unexpected(written.error());
   if (auto page = write_page(*analysed, options.html); !page) return std::unexpected(page.error());
-  tell(fmt::format("the database is {}/stabd.db", ran->state));
+  tell_how_to_report(ran->state, ran->id);
   return exit_code(ending_of(*answer), options.fail_on);
 }
 

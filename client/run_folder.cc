@@ -159,6 +159,11 @@ void mark_ended(const RunFolder& folder) {
   unlink(mark_of(folder.path).c_str());
 }
 
+void tell_how_to_report(const std::string& folder, store::Id id) {
+  tell(fmt::format("to see the full report at any time: stabctl report --full {} --folder {}", id,
+                   shell_quote(folder)));
+}
+
 // Lists the runs in the folders that `stabctl run` and `stabctl ab` created.
 
 // An experiment, or a folder without a readable experiment.
@@ -375,6 +380,7 @@ Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
   if (!experiment) return std::unexpected(experiment.error());
   auto document = results::make_document(*stored->reader, *experiment, stored->path, asked);
   if (!document) return std::unexpected(document.error());
+  document->folder = fs::path(stored->path).parent_path().string();
   // The row of an experiment whose stabd was interrupted has the state of that moment.
   const bool was_busy = experiment->state == "building" || experiment->state == "quiescing" ||
                         experiment->state == "running" || experiment->state == "analysing";

@@ -52,6 +52,9 @@ std::vector<std::string> interrupted_runs();
 // Records that the run in the folder has ended, so that the same command begins a new one.
 void mark_ended(const RunFolder& folder);
 
+// Tells the user how to see the full report of a run without measuring again.
+void tell_how_to_report(const std::string& folder, store::Id id);
+
 // A database that `stabctl run` left. Another process may be writing it meanwhile; the functions
 // below never change it.
 struct Stored {

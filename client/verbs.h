@@ -93,6 +93,7 @@ struct RunOptions {
   bool again = false;  // measure even if there are results of this plan
   FailOn fail_on{};
   Follower follow{};  // empty: only on the terminal
+  Notice notice{};
   // Cancels unfinished experiments of other plans in the folder; otherwise they are an error.
   bool cancel_others = false;
   // Is called with the database's folder before anything is measured.

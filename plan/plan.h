@@ -349,6 +349,15 @@ struct Exclusion {
 // For example "involuntary_switches_per_s > 50".
 std::string describe(const Exclusion& rule);
 
+// [stated]: facts for reports that only the author of the plan knows. "": not stated.
+struct Stated {
+  std::string compiler{};  // that szc called for programs that exist already
+  std::string beside{};    // a name for the commands that run beside trials
+  // Why these options are not in [randomize].
+  std::string why_no_heap{};
+  std::string why_no_stack{};
+};
+
 struct Plan {
   std::string name;
   std::string question;
@@ -392,6 +401,7 @@ struct Plan {
   // mention them. A stored plan without that table comes from an earlier version, and its programs
   // have no pads.
   bool pads_by_default = false;
+  Stated stated;
   Variables variables;  // [variables], including the predefined ones
   std::vector<Benchmark> benchmarks;
   std::vector<Factor> factors;  // in the plan's order

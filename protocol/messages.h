@@ -58,8 +58,13 @@ struct Change {
   std::optional<double> high{};
   std::string verdict{};  // "faster", "slower", "same" or "unsure"
   bool control = false;   // the level is a copy of the baseline
+  // The blocks that are needed to find a change as large as the plan's margin, estimated.
+  std::optional<std::uint64_t> needed{};
 };
-BOOST_DESCRIBE_STRUCT(Change, (), (benchmark, baseline, level, ratio, low, high, verdict, control))
+BOOST_DESCRIBE_STRUCT(Change, (),
+                      (benchmark, baseline, level, ratio, low, high, verdict, control, needed))
+template <>
+inline constexpr Field field<&Change::needed>{.may_lack = true};
 // A message has only the first changes.
 inline constexpr std::size_t most_changes = 100;
 

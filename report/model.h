@@ -240,6 +240,10 @@ struct Document {
   std::string hardware{};
   bool simulated = false;  // its trials ran under a simulator, so they have no times
   std::string versions{};  // of stabd and of the compilers, when it was measured; "": not known
+  std::string compiler{};  // "szc with clang 19", if the plan states it; "": not known
+  // The CPU time of this command, which ran beside each trial, is 1 in the comparisons. "": the
+  // document has no such comparisons.
+  std::string beside{};
   Quietness quietness{};
   Load load{};
   std::vector<Outputs> outputs{};
@@ -256,6 +260,7 @@ struct Document {
   std::vector<std::string> failures{};
   std::vector<FailureCause> causes{};  // the causes of these failures, the most frequent one first
   std::string database{};              // its path; "": the report leaves it out
+  std::string folder{};                // that `stabctl report --folder` reads; "": a daemon answers
   std::chrono::nanoseconds duration{0};
   // When the first trial began and when the last one ended, by the wall clock. 0: not known.
   std::int64_t from_ns = 0;

@@ -64,8 +64,75 @@ TEST(Screen, ManyRowsAndSentencesLeaveRoomForEachOther) {
     EXPECT_THAT(report, HasSubstr("like these  opt"));
     EXPECT_THAT(report, HasSubstr("\n  Trials "));
     EXPECT_THAT(words_of(report),
-                ContainsRegex("With --full: .*[0-9]+ more rows, [0-9]+ more notes, all tables"));
+                ContainsRegex("With --full: .*[0-9]+ more rows, [0-9]+ more notes, ([0-9]+ more "
+                              "facts?, )?all tables"));
   }
+}
+
+// Facts without room don't count as notes.
+TEST(Screen, PromisesAsManyNotesAsTheFullReportHasMore) {
+  Document document = sample_document();
+  document.load = {.others = 2};
+  document.analysis.assumptions.clear();
+  document.analysis.notes.clear();
+  for (int i = 0; i < 12; ++i)
+    document.analysis.notes.push_back(fmt::format("number {} is a note of a few words", i));
+  for (const std::size_t words : {0UL, 10UL, 40UL, 80UL, 200UL}) {
+    document.reason.clear();
+    for (std::size_t i = 0; i < words; ++i) document.reason += "because ";
+    const std::string report = text(document);
+    const auto is_note = [](const std::string& line) { return line.starts_with("  Note "); };
+    const auto shown = std::ranges::count_if(lines_of(report), is_note);
+    ASSERT_LT(shown, 12) << report;
+    EXPECT_THAT(words_of(report), ContainsRegex(fmt::format("[: ]{} more notes?, ", 12 - shown)));
+    std::size_t facts = words > 0 && !report.contains("\n  Reason ") ? 1 : 0;
+    for (const char* label : {"\n  Load ", "\n  Quiet "}) facts += report.contains(label) ? 0 : 1;
+    EXPECT_EQ(words_of(report).contains(fmt::format(" {} more fact", facts)), facts > 0) << report;
+  }
+}
+
+TEST(Screen, AWarningAboutLayoutsHasItsLinesBeforeLongerFacts) {
+  Document document = sample_document();
+  document.layouts = {.randomized = 60, .median_epochs = 2, .few_epochs = 60};
+  for (int i = 0; i < 120; ++i) {
+    EXPECT_THAT(
+        words_of(text(document)),
+        HasSubstr("Layout 60 of 60 trials randomized; median of 2 layouts per run; warning: "
+                  "60 had fewer than 30 layouts"))
+        << i;
+    document.reason += "because ";
+  }
+}
+
+TEST(Screen, OfARunsFolderSaysHowToSeeTheRestWithoutMeasuringAgain) {
+  Document document = sample_document();
+  EXPECT_THAT(words_of(text(document)), EndsWith("all tables."));
+  document.folder = "/tmp/my run";
+  EXPECT_THAT(
+      text(document),
+      EndsWith(" all tables:\n             stabctl report --full 3 --folder '/tmp/my run'\n"));
+  document.folder = "/var/lib/stabd/runs/" + std::string(60, 'x');
+  EXPECT_THAT(text(document),
+              EndsWith(" all tables:\n             stabctl report --full 3 --folder FOLDER\n"));
+  for (int i = 0; i < 12; ++i) document.analysis.notes.emplace_back("a note of a few words");
+  EXPECT_LE(lines_of(text(document)).size(), 25U);
+}
+
+TEST(Screen, NumbersThatAreRelativeSayToWhat) {
+  const auto y = [](auto b, auto l) { return 1 + 0.5 * l + 0.01 * noise(b, l); };
+  stats::Spec spec{.response = "relative_cpu"};
+  spec.unit = stats::Unit::number;
+  spec.ratio_of_times = true;
+  Document document = of_blocks(10, 3, y, spec);
+  document.beside = "old";
+  document.compiler = "szc with clang 19";
+  const std::string report = text(document);
+  EXPECT_THAT(line_with(report, "  opt "), HasSubstr("  relative CPU  "));
+  EXPECT_EQ(line_with(report, "  Relative "),
+            "  Relative  to the CPU time of old, which ran beside each trial");
+  EXPECT_EQ(line_with(report, "  Compiler "), "  Compiler  szc with clang 19");
+  EXPECT_THAT(text(document, full), HasSubstr("\n  Relative  to the CPU time of old, which"));
+  EXPECT_THAT(text(document, full), HasSubstr("\n  Compiler  szc with clang 19\n"));
 }
 
 TEST(Screen, ATextOfTheMachineDoesNotMakeItQuiet) {

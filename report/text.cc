@@ -9,6 +9,7 @@
 #include <bit>
 #include <limits>
 #include <ranges>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -259,7 +260,7 @@ class ScreenTable {
     Grid grid;
     if (with_subject) grid.column(name(numbers_.front()->spec.subject), Align::left);
     grid.column(first_, Align::left);
-    if (with_mean_) grid.column(one_line(response_words(numbers_.front()->spec), 20), Align::right);
+    if (with_mean_) grid.column(one_line(value_words(numbers_.front()->spec), 20), Align::right);
     grid.column("change", Align::right);
     grid.column(
         is_adjusted_ ? "adjusted interval" : level_text(numbers_.front()->spec.alpha) + " interval",
@@ -292,21 +293,30 @@ std::size_t lines_in(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-// The paragraphs that fit into a number of lines. Earlier paragraphs go first, and the first one is
-// always included.
+// The paragraphs that fit into a number of lines. Needed paragraphs get their lines first, then
+// earlier ones, and the first one of all is always included.
 struct Fitted {
   std::string text;
-  std::size_t left_out = 0;
+  std::set<std::size_t> left_out;
 };
-Fitted fit(const std::vector<std::string>& paragraphs, std::size_t lines) {
+Fitted fit(const std::vector<std::string>& paragraphs, std::size_t lines,
+           const std::set<std::size_t>& needed = {}) {
+  std::set<std::size_t> chosen;
+  std::size_t used = 0;
+  for (const bool is_turn_of_needed : {true, false})
+    for (std::size_t i = 0; i < paragraphs.size(); ++i) {
+      if ((i == 0 || needed.contains(i)) != is_turn_of_needed) continue;
+      const std::size_t more = lines_in(paragraphs[i]);
+      if (i > 0 && used + more > lines) continue;
+      chosen.insert(i);
+      used += more;
+    }
   Fitted result;
-  for (const std::string& each : paragraphs) {
-    const bool fits = lines_in(result.text) + lines_in(each) <= lines;
-    if (fits || result.text.empty())
-      result.text += each;
+  for (std::size_t i = 0; i < paragraphs.size(); ++i)
+    if (chosen.contains(i))
+      result.text += paragraphs[i];
     else
-      ++result.left_out;
-  }
+      result.left_out.insert(i);
   return result;
 }
 
@@ -315,6 +325,8 @@ std::size_t lines_of_all(const std::vector<std::string>& paragraphs) {
   for (const std::string& each : paragraphs) all += lines_in(each);
   return all;
 }
+
+constexpr std::string_view full_label = "With --full: ";
 
 std::string counted(std::size_t n, std::string_view one, std::string_view many) {
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
@@ -379,6 +391,15 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
+// If a daemon answers, the user called 'stabctl report' and has to add only --full.
+std::string full_command(const Document& document) {
+  if (document.folder.empty()) return "";
+  const std::string command = fmt::format("stabctl report --full {} --folder ", document.id);
+  const std::string folder = shell_quote(document.folder);
+  const bool fits = full_label.size() + command.size() + folder.size() <= screen_width;
+  return command + (fits ? folder : "FOLDER");
+}
+
 }  // namespace
 
 Screen screen_of(const Document& document) {
@@ -388,11 +409,14 @@ Screen screen_of(const Document& document) {
                 .question = document.question,
                 .answer = split_lines(answer_of(document)),
                 .notes = analysis.notes,
-                .full = "all tables, the settings and the machine"};
-  const auto known = [&](std::string label, std::string text) {
-    if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text)});
+                .full = "all tables",
+                .command = full_command(document)};
+  const auto known = [&](std::string label, std::string text, bool is_needed = false) {
+    if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text), is_needed});
   };
-  known("Trials", trials_text(document));
+  known("Trials", trials_text(document), true);
+  known("Relative", relative_text(document), true);
+  known("Compiler", document.compiler, true);
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
@@ -403,7 +427,8 @@ Screen screen_of(const Document& document) {
   known("Output", outputs_text(document.outputs));
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
-  known("Layout", layouts_text(document.layouts));
+  const Layouts& layouts = document.layouts;
+  known("Layout", layouts_text(layouts, true), layouts.few_epochs + layouts.fixed_heaps > 0);
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Noise", document.noise ? noise_text(*document.noise) : "");
@@ -430,7 +455,10 @@ Screen screen_of(const Document& document) {
   return screen;
 }
 
-std::string shown(const Screen& screen, const TextOptions& options) {
+namespace {
+
+// `ends` is the number of lines about --full.
+std::string filled(const Screen& screen, const TextOptions& options, std::size_t ends) {
   const std::size_t width = std::min(options.width, screen_width);
   std::string head = styled(one_line(screen.title, width), Style::bold, options.colour) + "\n";
   if (!screen.question.empty()) head += paragraph("", one_line(screen.question, 2 * width), width);
@@ -445,13 +473,15 @@ std::string shown(const Screen& screen, const TextOptions& options) {
         answer.begin() + static_cast<std::ptrdiff_t>(std::min(screen.said_behind, answer.size())),
         paragraph("        ", one_line(screen.said, longest), width));
   std::vector<std::string> trust;
-  for (const Screen::Known& each : screen.trust)
+  std::set<std::size_t> needed;
+  for (const Screen::Known& each : screen.trust) {
+    if (each.is_needed) needed.insert(trust.size());
     trust.push_back(
         paragraph(fmt::format("  {:<9} ", each.label), one_line(each.text, longest), width));
+  }
   ScreenTable table(screen.numbers, width);
   const std::string next = screen.next.empty() ? "" : labelled("Next: ", screen.next, narrow);
-  // `ends` is the two lines about --full. Each part also has an empty line before it.
-  constexpr std::size_t ends = 2;
+  // Each part also has an empty line before it.
   const std::size_t room =
       screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);
   const std::size_t least_table = std::min<std::size_t>(table.lines(), 4);
@@ -459,7 +489,7 @@ std::string shown(const Screen& screen, const TextOptions& options) {
   const std::size_t reserved = least_table + least_trust;
   const Fitted answered = fit(answer, room - std::min(room, reserved));
   std::size_t rest = room - std::min(room, lines_in(answered.text));
-  const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table);
+  const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table, needed);
   rest -= std::min(rest, lines_in(trusted.text));
   const std::size_t hidden_rows = table.lines() > rest ? table.cut_to(rest) : 0;
   rest -= std::min(rest, table.lines());
@@ -473,10 +503,29 @@ std::string shown(const Screen& screen, const TextOptions& options) {
   std::string text = head + answered.text + "\n" + trusted.text + note_text;
   if (table.lines() > 0) text += "\n" + table.render(options.colour);
   text += "\n" + next;
-  const std::string full =
-      counted(answered.left_out, "sentence", "sentences") + counted(hidden_rows, "row", "rows") +
-      counted(notes.size() - noted + trusted.left_out, "note", "notes") + screen.full;
-  return screen.full.empty() ? text : text + labelled("With --full: ", full + ".", narrow);
+  if (screen.full.empty()) return text;
+  const auto facts = static_cast<std::size_t>(std::ranges::count_if(
+      trusted.left_out, [&](std::size_t i) { return screen.trust[i].is_in_full; }));
+  text += labelled(
+      full_label,
+      counted(answered.left_out.size(), "sentence", "sentences") +
+          counted(hidden_rows, "row", "rows") + counted(notes.size() - noted, "note", "notes") +
+          counted(facts, "fact", "facts") + screen.full + (screen.command.empty() ? "." : ":"),
+      narrow);
+  if (!screen.command.empty()) text += std::string(full_label.size(), ' ') + screen.command + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string shown(const Screen& screen, const TextOptions& options) {
+  // The number of lines about --full depends on how much is left out.
+  std::string text;
+  for (std::size_t ends = 2; ends <= 4; ++ends) {
+    text = filled(screen, options, ends);
+    if (lines_in(text) <= screen_lines) break;
+  }
+  return text;
 }
 
 }  // namespace stab::report

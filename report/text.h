@@ -39,6 +39,8 @@ struct Screen {
   struct Known {
     std::string label{};
     std::string text{};
+    bool is_needed = false;  // it gets its lines before those that are not
+    bool is_in_full = true;  // the full report has it, too
   };
   std::string title{};
   std::string question{};             // "": the plan has none
@@ -49,7 +51,8 @@ struct Screen {
   std::vector<const stats::Analysis*> numbers{};  // the table shows the changes of these analyses
   std::vector<std::string> notes{};               // they fill the lines that are left
   std::string next{};                             // the next step; "": nothing in particular
-  std::string full{};  // describes what --full adds; "": there is no such flag
+  std::string full{};     // describes what --full adds; "": there is no such flag
+  std::string command{};  // shows the full report without measuring again; "": not needed
 };
 Screen screen_of(const Document& document);
 std::string shown(const Screen& screen, const TextOptions& options);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "counters/readings.h"
 #include "design/fractional.h"
 #include "design/model.h"
 #include "design/trial_list.h"
@@ -143,6 +144,9 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
                                std::string what, const std::string& option,
                                std::uint64_t random_in) {
   const bool of_any_program = option == "heap";
+  const std::string stated = option == "heap"    ? plan.stated.why_no_heap
+                             : option == "stack" ? plan.stated.why_no_stack
+                                                 : "";
   const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
   const bool random = layouts.randomized > 0 && all && random_in == layouts.randomized;
   report::Drawn drawn{.what = std::move(what), .is_random = random};
@@ -155,6 +159,8 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
     drawn.why = "it is a factor";
   else if (given != plan.randomize.end() && given->second.number == 0)
     drawn.why = fmt::format("{} = false", option);
+  else if (given == plan.randomize.end() && !stated.empty())
+    drawn.why = stated;
   else if (!of_any_program && layouts.without_runtime > 0)
     drawn.why = why_without_runtime(layouts);
   else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
@@ -187,6 +193,27 @@ std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layout
           drawn_by_runtime(plan, layouts, "functions", "code", layouts.random_code),
           drawn_by_runtime(plan, layouts, "stack frames", "stack", layouts.random_stack),
           drawn_by_runtime(plan, layouts, "heap blocks", "heap", layouts.random_heap)};
+}
+
+// "" if some trials ran code that szc did not build.
+std::string compiler_in(const plan::Plan& plan, const report::Layouts& layouts) {
+  const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
+  if (plan.stated.compiler.empty() || all == 0 || layouts.random_code < all) return "";
+  return "szc with " + plan.stated.compiler;
+}
+
+// "" if no response is relative to the CPU time of a command beside trials.
+std::string beside_in(const plan::Plan& plan) {
+  const auto is_relative = [](const std::string& name) { return name == counters::relative_cpu; };
+  if (!is_relative(plan.analysis.response) &&
+      std::ranges::none_of(plan.analysis.others, is_relative, &plan::OtherResponse::name))
+    return "";
+  if (!plan.stated.beside.empty()) return plan.stated.beside;
+  std::set<std::string> commands;
+  for (const plan::Benchmark& each : plan.benchmarks)
+    if (!each.beside.empty()) commands.insert(fmt::format("{}", fmt::join(each.beside, " ")));
+  return commands.size() == 1 ? fmt::format("'{}'", one_line(*commands.begin(), 40))
+                              : "a command of the benchmark";
 }
 
 report::Source source_in(const std::string& text) {
@@ -555,6 +582,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.to_ns = rows->last_ns;
   document.settings = plan::settings_of(*plan);
   document.drawn = drawn_in(*plan, document.layouts);
+  document.compiler = compiler_in(*plan, document.layouts);
+  document.beside = beside_in(*plan);
   stats::Spec spec = spec_of(*plan);
   spec.unit = rows->unit;
   if (plan->is_causal()) {

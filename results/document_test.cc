@@ -449,6 +449,36 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
   EXPECT_EQ(document().quietness.loud, "");
 }
 
+TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
+  begin(tables +
+        "[stated]\ncompiler = 'clang 19'\nbeside = 'old'\nwhy_no_heap = 'it would crash'\n"
+        "why_no_stack = '--no-stack'\n");
+  const auto why = [](const report::Document& of, std::string_view what) {
+    return std::ranges::find(of.drawn, what, &report::Drawn::what)->why;
+  };
+  run([](Trial& trial) {
+    trial.layout = {.randomized = true, .random_code = trial.levels["mode"] == "slow"};
+  });
+  EXPECT_EQ(why(document(), "heap blocks"), "it would crash");
+  EXPECT_EQ(why(document(), "stack frames"), "--no-stack");
+  EXPECT_EQ(document().compiler, "") << "szc did not build all programs";
+  EXPECT_EQ(document().beside, "") << "nothing is relative to it";
+  begin(tables + "[stated]\ncompiler = 'clang 19'\n");
+  run([](Trial& trial) { trial.layout = {.randomized = true, .random_code = true}; });
+  EXPECT_EQ(document().compiler, "szc with clang 19");
+  EXPECT_EQ(why(document(), "heap blocks"), "not requested in the plan");
+}
+
+TEST_F(DocumentTest, TheCommandBesideTrialsHasAName) {
+  std::string with = tables;
+  for (const char* program : {"run = [\"/bin/bubble\"", "run = [\"/bin/quick\""})
+    with.insert(with.find(program), "beside = [\"/bin/old\", \"7\"]\n");
+  begin(with);
+  EXPECT_EQ(document().beside, "'/bin/old 7'");
+  begin(with + "[stated]\nbeside = 'old'\n");
+  EXPECT_EQ(document().beside, "old");
+}
+
 TEST_F(DocumentTest, APlanThatIsNoLongerValidIsAnErrorThatSaysSo) {
   begin(tables);
   experiment_.plan = "[experiment]\nname = 7\n";

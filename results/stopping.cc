@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "report/words/answer.h"
 #include "stats/verdicts/decide.h"
+#include "stats/verdicts/foresight.h"
 
 namespace stab::results {
 namespace {
@@ -60,6 +63,17 @@ Look look_at_verdicts(const stats::Analysis& analysis) {
                             : fmt::format("{} of {} comparisons are decided", decided, all)};
 }
 
+// The blocks that are needed to find a change as large as the margin. At a look, intervals are much
+// wider than they will be after so many blocks, so this assumes the level of the last look, which
+// is nearly alpha.
+std::optional<std::uint64_t> needed_for(const stats::Effect& effect,
+                                        const stats::Analysis& analysis) {
+  const stats::Spec& spec = analysis.spec;
+  if (!spec.equivalence || spec.machines || effect.unit != spec.block) return std::nullopt;
+  const auto family = std::max<std::size_t>(stats::deciding_effects(analysis).size(), 1);
+  return stats::units_needed(effect, spec.alpha / static_cast<double>(family), *spec.equivalence);
+}
+
 std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
   std::vector<protocol::Change> changes;
   for (const stats::Effect& effect : analysis.effects) {
@@ -74,7 +88,8 @@ std::vector<protocol::Change> changes_of(const stats::Analysis& analysis) {
                        .low = whole_family ? effect.low_adjusted : effect.low,
                        .high = whole_family ? effect.high_adjusted : effect.high,
                        .verdict = std::string(report::verdict_word(effect.verdict)),
-                       .control = stats::is_control(effect, analysis.spec)});
+                       .control = stats::is_control(effect, analysis.spec),
+                       .needed = needed_for(effect, analysis)});
   }
   return changes;
 }

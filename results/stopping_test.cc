@@ -88,6 +88,26 @@ TEST(Stopping, NobodyWaitsForAControlAndItIsShown) {
   EXPECT_EQ(looked.changes[1].low, 0.9);
 }
 
+TEST(Stopping, ALookEstimatesHowManyBlocksAreNeeded) {
+  stats::Effect open;
+  open.unit = "block";
+  open.estimate = stats::Estimate{.variance = 1e-4, .df = 9, .log = true, .units = 10};
+  stats::Analysis analysis = with({open});
+  analysis.spec.block = "block";
+  const auto needed = [&] { return look(analysis, sequential, 20).changes.at(0).needed; };
+  EXPECT_EQ(needed(), std::nullopt) << "there is no margin";
+  analysis.spec.equivalence = 0.01;
+  ASSERT_TRUE(needed());
+  // The error must fall from 1 % to 1 % / (1.96 + 0.84).
+  EXPECT_GT(*needed(), 70U);
+  EXPECT_LT(*needed(), 95U);
+  analysis.effects.push_back(open);
+  analysis.effects.back().level = "other";
+  EXPECT_GT(*needed(), 95U) << "two comparisons need more";
+  analysis.spec.machines = true;
+  EXPECT_EQ(needed(), std::nullopt);
+}
+
 TEST(Stopping, EachRuleBringsItsErrorControl) {
   stats::Spec spec;
   control_error(spec, precision, 24);

@@ -29,6 +29,7 @@
 #include "base/time.h"
 #include "client/ab/conclusion.h"
 #include "client/ab/first_runs.h"
+#include "client/ab/loaded_libraries.h"
 #include "client/ab/prepare_versions.h"
 #include "client/ab/versions.h"
 #include "client/follow.h"
@@ -74,6 +75,7 @@ struct Begun {
   std::string heap_changes{};
   bool pads = false;
   std::string why_no_pads{};
+  std::vector<ForeignLibrary> foreign_libraries{};
 };
 
 constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
@@ -84,9 +86,10 @@ BOOST_DESCRIBE_STRUCT(AbOptions, (),
                        response, exit_codes, cpus, machines, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
+BOOST_DESCRIBE_STRUCT(ForeignLibrary, (), (version, library, program, loaded))
 BOOST_DESCRIBE_STRUCT(Begun, (),
                       (call, own_files, plan, work, time, heap, why_no_heap, heap_cost,
-                       heap_changes, pads, why_no_pads))
+                       heap_changes, pads, why_no_pads, foreign_libraries))
 
 }  // namespace stab::client::ab
 
@@ -424,14 +427,36 @@ Result<void> save_plan(const std::string& path, const std::string& text) {
   return {};
 }
 
+// "" if every version loaded the libraries of its own build.
+std::string wrong_libraries(const Comparison& comparison) {
+  return said(comparison.foreign_libraries, comparison.versions.size());
+}
+
 struct Answered {
   Analysed analysed;
   Conclusion conclusion;
   Ending ending;
-  std::string over{};  // why there are fewer rounds than planned; "": the results decided
+  bool time_ended_it = false;  // there are fewer rounds than planned
 };
 
-Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
+// Says in rounds why the trials ended early. The experiment's reason says it in blocks, and doesn't
+// know that the first runs are a part of the budget.
+std::string why_ended(const store::Experiment& experiment, const report::Document& document,
+                      const Comparison& comparison, nanoseconds budget) {
+  // On several machines, a block is not a round.
+  if (!experiment.stopped_by || !document.stopping || document.analysis.spec.machines)
+    return experiment.reason;
+  const report::Stopping& stopping = *document.stopping;
+  if (*experiment.stopped_by == store::StopCause::rule)
+    return fmt::format("stopped after {} of at most {} rounds: {}", stopping.blocks, stopping.most,
+                       comparison.versions.size() == 2 ? "the comparison is decided"
+                                                       : "all comparisons are decided");
+  return fmt::format("the budget of {} allowed only {} of {} rounds; the first runs took {} of it",
+                     format_duration(budget), stopping.blocks, stopping.most,
+                     format_duration(budget - comparison.time));
+}
+
+Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, nanoseconds budget) {
   auto analysed = analyse_stored(ran.state, ran.id);
   if (!analysed) return std::unexpected(analysed.error());
   const auto compared = what_was_compared(comparison, analysed->stored, ran.id);
@@ -439,13 +464,18 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison) {
   Answered result{.analysed = std::move(*analysed), .conclusion = {}, .ending = {}};
   const store::Experiment& experiment = result.analysed.experiment;
   const report::Document& document = result.analysed.document;
-  if (experiment.stopped_by == store::StopCause::time) result.over = experiment.reason;
+  result.time_ended_it = experiment.stopped_by == store::StopCause::time;
   result.conclusion = conclude(document, *compared);
+  result.analysed.document.reason = why_ended(experiment, document, comparison, budget);
   // A version that gets no verdict has none in tables and on the page either.
   for (const Line& line : result.conclusion.lines)
     for (stats::Effect& effect : result.analysed.document.analysis.effects)
       if ((line.verdict == "none" || line.taken_back) && effect.level == line.version)
         effect.verdict = stats::Verdict::unsure;
+  if (std::string why = wrong_libraries(comparison); !why.empty()) {
+    auto& notes = result.analysed.document.analysis.notes;
+    notes.insert(notes.begin(), std::move(why));
+  }
   result.ending = result.analysed.ending();
   result.ending.findings = result.conclusion.findings;
   return result;
@@ -478,6 +508,16 @@ json heap_of(const Comparison& comparison) {
   return found;
 }
 
+json libraries_of(const Comparison& comparison) {
+  json found = json::array();
+  for (const ForeignLibrary& each : comparison.foreign_libraries)
+    found.push_back({{"version", each.version},
+                     {"library", each.library},
+                     {"program", each.program},
+                     {"loaded", each.loaded}});
+  return found;
+}
+
 Result<void> show_json(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
   json versions = json::array();
@@ -493,6 +533,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
            {"unsure", conclusion.findings.unsure},
            {"randomized", conclusion.randomized},
            {"heap", heap_of(comparison)},
+           {"foreign_libraries", libraries_of(comparison)},
            {"code", conclusion.code.empty() ? json() : json("Code: " + conclusion.code)},
            {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},
            {"state", ran.state},
@@ -513,6 +554,9 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
       "\n";
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
+  // The full report has a note about them.
+  if (const std::string why = wrong_libraries(comparison); markdown && !why.empty())
+    text += fmt::format("- warning: {}\n", why);
   text += "\n" + conclusion.randomized + "\n";
   if (!conclusion.code.empty()) text += "Code: " + conclusion.code + "\n";
   if (conclusion.same_output == false)
@@ -555,29 +599,37 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
   });
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
-  // Later lines may have no room, and this one may wait unless something is wrong.
-  if (comparison.kind == Kind::folders)
-    screen.trust.insert(
-        are_built_by_szc(document.layouts) ? screen.trust.end() : screen.trust.begin() + 2,
-        {"Compiler", built_by(document.layouts)});
+  // The document may name the compiler. If it doesn't, this may wait unless something is wrong.
+  if (comparison.kind == Kind::folders && document.compiler.empty()) {
+    const bool is_right = are_built_by_szc(document.layouts);
+    screen.trust.insert(is_right ? screen.trust.end() : screen.trust.begin() + 2,
+                        {"Compiler", built_by(document.layouts), !is_right});
+  }
+  // The screen has no room to say this a second time, in a note.
+  if (const std::string why = wrong_libraries(comparison); !why.empty()) {
+    std::erase(screen.notes, why);
+    screen.trust.insert(screen.trust.begin(), {"Library", why, true});
+  }
   // Versions that do different work are not worth comparing, so this comes first.
   if (conclusion.same_output == false)
     screen.trust.insert(
         screen.trust.begin(),
         {"Output", "the versions print different output: do they do the same work?"});
-  if (!conclusion.code.empty()) screen.trust.push_back({"Code", conclusion.code});
+  // The database doesn't have these two.
+  if (!conclusion.code.empty())
+    screen.trust.push_back({.label = "Code", .text = conclusion.code, .is_in_full = false});
   std::string said;
   for (const Version& each : comparison.versions)
     if (each.said != each.name && each.said.size() <= 300)
       said += fmt::format("{}{} is {}", said.empty() ? "" : "; ", each.name, each.said);
-  if (!said.empty()) screen.trust.push_back({"Versions", said});
+  if (!said.empty())
+    screen.trust.push_back({.label = "Versions", .text = said, .is_in_full = false});
   if (!answered.analysed.document.causes.empty())
     screen.next = fmt::format("stabctl logs {} --folder {} shows the output of failed trials",
                               ran.id, shell_quote(ran.state));
   if (ran.signal != 0)
     screen.next = fmt::format("for all details: stabctl report --full {} --folder {}", ran.id,
                               shell_quote(ran.state));
-  screen.full = "all tables, what was random, the settings and the machine";
   return write_output(
       report::shown(screen,
                     {.colour = wants_colour(),
@@ -593,6 +645,8 @@ void recall(const Begun& begun, Comparison& comparison) {
   comparison.heap_changes = begun.heap_changes;
   comparison.pads = begun.pads;
   comparison.why_no_pads = begun.why_no_pads;
+  comparison.time = begun.time;
+  comparison.foreign_libraries = begun.foreign_libraries;
 }
 
 // Builds the versions, makes the first runs and plans the experiment, all from the beginning.
@@ -608,16 +662,20 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
     if (!is_readable(stop_fd)) work.keep();
     return std::unexpected(built.error());
   }
+  comparison.compiler = compiler_of_builds(comparison, stop_fd);
   const auto began = std::chrono::steady_clock::now();
   auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
+  if (const std::string why = wrong_libraries(comparison); !why.empty()) tell("warning: " + why);
   // The first runs have the CPU for themselves.
   if (runs_beside(comparison)) *pace = {.round = 2 * pace->round, .longest = 2 * pace->longest};
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
-  tell(fmt::format("a round of runs takes {}; at most {} rounds run within the budget of {}",
-                   format_duration(pace->round), comparison.blocks, format_duration(budget)));
+  tell(
+      fmt::format("a round of runs takes {}; at most {} rounds run within the budget of {}, after "
+                  "one warm-up round, which the numbers of trials below include",
+                  format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = call,
               .own_files = own.since(),
               .plan = plan_of(comparison),
@@ -628,7 +686,8 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
               .heap_cost = comparison.heap_cost,
               .heap_changes = comparison.heap_changes,
               .pads = comparison.pads,
-              .why_no_pads = comparison.why_no_pads};
+              .why_no_pads = comparison.why_no_pads,
+              .foreign_libraries = comparison.foreign_libraries};
   return begun;
 }
 
@@ -695,6 +754,52 @@ void hide_from_git(const std::string& folder) {
   if (fs::is_empty(folder, error) && !error) std::ofstream(folder + "/.gitignore") << "*\n";
 }
 
+// Says once, while the versions are measured, that the budget will not settle the comparison.
+class Outlook {
+ public:
+  Outlook(const plan::Plan& plan, const Comparison& comparison);
+  std::string operator()(const protocol::Progress& progress);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  SoFar planned_;                    // nothing is done yet
+  std::optional<nanoseconds> time_;  // for all rounds
+  std::uint64_t in_round_;           // trials
+  std::optional<Clock::time_point> since_{};
+  std::uint64_t done_then_ = 0;  // trials
+  std::string look_{};           // the last one
+  bool has_told_ = false;
+};
+
+Outlook::Outlook(const plan::Plan& plan, const Comparison& comparison)
+    : planned_{.most = plan.design.stop ? plan.design.stop->max : 0,
+               .margin = plan.analysis.equivalence.value_or(0),
+               .response = comparison.response},
+      time_(plan.design.time),
+      in_round_(comparison.versions.size() + (comparison.control ? 1 : 0)) {}
+
+std::string Outlook::operator()(const protocol::Progress& progress) {
+  const std::uint64_t done = progress.done.value_or(0);
+  if (has_told_ || progress.state != "running") return "";
+  const auto now = Clock::now();
+  if (!since_) {
+    since_ = now;
+    done_then_ = done;
+  }
+  const std::string look = progress.look.value_or("");
+  if (look == look_ || done == done_then_) return "";
+  look_ = look;
+  SoFar so_far = planned_;
+  so_far.done = std::max<std::uint64_t>(done / in_round_, 2) - 1;  // without the warm-up round
+  so_far.round = (now - *since_) * in_round_ / (done - done_then_);
+  if (time_ && so_far.round.count() > 0)
+    so_far.most = std::min(so_far.most, static_cast<std::uint64_t>(*time_ / so_far.round));
+  std::string text = foresee(progress.changes, so_far);
+  has_told_ = !text.empty();
+  return text;
+}
+
 // Compares the versions. A signal on `stop_fd` ends builds and first runs.
 Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) {
   if (auto good = check_options(options); !good) return std::unexpected(good.error());
@@ -735,6 +840,8 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   run.again = !found;
   run.cancel_others = begins_anew;
   run.follow = options.follow;
+  // If the plan has a mistake, run_to_end() says so.
+  if (const auto read = plan::read_plan(begun.plan)) run.notice = Outlook(*read, *comparison);
   run.begin = [&](const std::string& folder) -> Result<void> {
     if (!options.state_directory.empty()) hide_from_git(folder);
     if (auto written = write_begun(folder, begun); !written) return written;
@@ -750,7 +857,7 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
     forget_begun(ran->state);
     if (options.save.empty()) work.let_go();
   }
-  const auto answered = answers_of(*ran, *comparison);
+  const auto answered = answers_of(*ran, *comparison, budget);
   const auto show_all = [&]() -> Result<void> {
     if (options.json) return show_json(*answered, *comparison, *ran);
     if (options.markdown || options.full) return show(*answered, *comparison, options.markdown);
@@ -771,8 +878,10 @@ Result<int> ab_until(const AbOptions& options, nanoseconds budget, int stop_fd) 
   if (auto shown = show_all(); !shown) return std::unexpected(shown.error());
   if (auto page = write_page(answered->analysed, options.html); !page)
     return std::unexpected(page.error());
-  if (!answered->over.empty()) tell(answered->over);
-  tell(fmt::format("the database is {}/stabd.db", ran->state));
+  // The screen and the full report say it themselves.
+  if (answered->time_ended_it && (options.json || options.markdown))
+    tell(answered->analysed.document.reason);
+  tell_how_to_report(ran->state, ran->id);
   return exit_code(answered->ending, options.fail_on);
 }
 

@@ -69,6 +69,13 @@ double margin_of(const report::Document& document) {
   return 100 * document.analysis.spec.equivalence.value_or(0);
 }
 
+// A century is longer than the largest duration in nanoseconds that is shown.
+constexpr double century_ns = 3e18;
+
+bool could_run_beside(const std::string& response) {
+  return response == "wall" || response == "cpu" || response == "user";
+}
+
 // Suggests what to do when the trials cannot tell two versions apart.
 std::string what_it_takes(const report::Document& document, const stats::Effect& effect) {
   std::uint64_t blocks = 0;
@@ -86,14 +93,13 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
   if (needed <= static_cast<double>(blocks))
     return fmt::format("; about {} rounds, {}, would make the interval half as wide (--budget)",
                        4 * blocks, duration(4 * static_cast<double>(blocks) * round));
-  const std::string& response = document.analysis.spec.response;
-  const bool is_time = response == "wall" || response == "cpu" || response == "user";
-  if (needed * round > 3e18)
+  if (needed * round > century_ns)
     return "; that would take more than a century: choose a larger --margin";
   return fmt::format(
       "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
       "--margin{} needs less",
-      needed, duration(needed * round), margin_of(document), is_time ? " or --beside" : "");
+      needed, duration(needed * round), margin_of(document),
+      could_run_beside(analysis.spec.response) ? " or --beside" : "");
 }
 
 // Says why there is no verdict if the numbers don't show it, or else what would settle it.
@@ -244,8 +250,8 @@ Control control_of(const report::Document& document, const Judge& judge, const C
         first, found, both_sides(*control.reach));
   } else {
     control.can_tell = control.reach;
-    line.sentence = fmt::format("{}: this machine can detect changes beyond {}", found,
-                                both_sides(*control.reach));
+    line.sentence =
+        fmt::format("{}: this run can detect changes beyond {}", found, both_sides(*control.reach));
   }
   return control;
 }
@@ -404,6 +410,28 @@ std::vector<std::string> Conclusion::sentences() const {
   return all;
 }
 
+std::string foresee(const std::vector<protocol::Change>& changes, const SoFar& so_far) {
+  // After few rounds, the number of rounds that are needed is known to within a factor of two.
+  constexpr double uncertainty = 2;
+  double needed = 0;
+  for (const protocol::Change& change : changes) {
+    if (change.control || change.verdict != "unsure" || !change.needed || !change.ratio) continue;
+    const auto rounds = static_cast<double>(*change.needed);
+    // The change that the rounds so far can find. A larger one will be found within the budget.
+    const double found =
+        so_far.margin *
+        std::sqrt(rounds / static_cast<double>(std::max<std::uint64_t>(so_far.done, 1)));
+    if (std::abs(std::log(*change.ratio)) < std::log1p(found)) needed = std::max(needed, rounds);
+  }
+  if (needed <= uncertainty * static_cast<double>(so_far.most)) return "";
+  const double time = needed * static_cast<double>(so_far.round.count());
+  return fmt::format(
+      "this budget is enough for about {} rounds, but about {:.0f} rounds, {}, would settle the "
+      "comparison to within {:g} %: use {}a larger --margin or a longer --budget",
+      so_far.most, needed, time > century_ns ? "more than a century" : duration(time),
+      100 * so_far.margin, could_run_beside(so_far.response) ? "--beside, " : "");
+}
+
 Conclusion conclude(const report::Document& document, const Compared& compared) {
   const Judge judge(document, compared);
   Conclusion result;
@@ -447,7 +475,8 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     report::Row row{report::shown_only("version", fmt::format("`{}`", version))};
     // Each machine has a mean of its own, and the change is that on all of them.
     if (machines) row.push_back(report::shown_only("node", mean.subject));
-    row.push_back(report::shown_only(subject.noun, number(mean.mean)));
+    row.push_back(
+        report::shown_only(subject.relative ? "relative CPU" : subject.noun, number(mean.mean)));
     row.push_back(report::shown_only("change", change));
     row.push_back(
         report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict));

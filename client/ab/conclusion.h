@@ -2,6 +2,7 @@
 // Concludes from an experiment of `stabctl ab`, with one sentence for each version.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/messages.h"
 #include "report/model.h"
 #include "stats/verdicts/decide.h"
 
@@ -66,6 +68,18 @@ struct Conclusion {
 
   [[nodiscard]] std::vector<std::string> sentences() const;
 };
+
+// How far a run is at a look at its data.
+struct SoFar {
+  std::uint64_t done = 0;             // rounds
+  std::uint64_t most = 0;             // rounds that run within the budget
+  std::chrono::nanoseconds round{0};  // the time that a round takes
+  double margin = 0;                  // 0.01 for 1 %
+  std::string response{};
+};
+
+// Says that the budget will not settle a comparison, and what would help; "" if it may settle all.
+std::string foresee(const std::vector<protocol::Change>& changes, const SoFar& so_far);
 
 // A version that lost trials gets no verdict, and neither does a version that is compared with it.
 Conclusion conclude(const report::Document& document, const Compared& compared);

@@ -118,6 +118,35 @@ TEST(Conclusion, WhatCannotBeToldHasANextStepWhateverIsKnown) {
                        "half as wide (--budget)"));
 }
 
+TEST(Foresight, ABudgetThatCannotSettleTheComparisonIsSaidWithWhatHelps) {
+  const protocol::Change open{
+      .baseline = "old", .level = "new", .ratio = 1.005, .verdict = "unsure", .needed = 3120};
+  const SoFar wall{.done = 10, .most = 122, .round = 2500ms, .margin = 0.01, .response = "wall"};
+  EXPECT_EQ(foresee({open}, wall),
+            "this budget is enough for about 122 rounds, but about 3120 rounds, 2 h 10 min, would "
+            "settle the comparison to within 1 %: use --beside, a larger --margin or a longer "
+            "--budget");
+  SoFar beside = wall;
+  beside.response = "relative_cpu";
+  EXPECT_THAT(foresee({open}, beside), HasSubstr("1 %: use a larger --margin or a longer"));
+  const auto with = [&](auto change) {
+    protocol::Change other = open;
+    change(other);
+    return foresee({other}, wall);
+  };
+  EXPECT_EQ(with([](protocol::Change& each) { each.needed = 200; }), "") << "that may be enough";
+  EXPECT_EQ(with([](protocol::Change& each) { each.needed.reset(); }), "");
+  EXPECT_EQ(with([](protocol::Change& each) { each.verdict = "slower"; }), "");
+  EXPECT_EQ(with([](protocol::Change& each) { each.control = true; }), "");
+  EXPECT_EQ(with([](protocol::Change& each) { each.ratio = 1.3; }), "") << "it will be found";
+  protocol::Change longer = open;
+  longer.needed = 9'000'000;
+  SoFar days = wall;
+  days.round = 86'400s;
+  EXPECT_THAT(foresee({open, longer}, days),
+              HasSubstr("but about 9000000 rounds, more than a century, would"));
+}
+
 TEST(Conclusion, AReasonThatNoNumberShowsStandsInTheAnswer) {
   stats::Effect early = effect("new", Verdict::unsure, 2.5);
   early.reason = "too few independent blocks";
@@ -203,7 +232,7 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   for (const Verdict verdict : {Verdict::same, Verdict::unsure}) {
     EXPECT_EQ(with(verdict).sentences().back(),
               "the control measured old twice: +10 % (95 % interval +9 % to +11 %): this "
-              "machine can detect changes beyond -9.9 % or +11 %");
+              "run can detect changes beyond -9.9 % or +11 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -166,6 +167,7 @@ Result<void> run_once(const Comparison& comparison, std::vector<std::string> arg
   launch.stop_fd = around.stop_fd;
   launch.timeout = most;
   launch.output_limit = output_kept;
+  if (is_measured && around.loaded != nullptr) around.loaded->watch(launch);
   const auto before = steady_clock::now();
   const machine::Ended ended = machine::run(launch);
   const nanoseconds took = steady_clock::now() - before;
@@ -371,11 +373,10 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
     comparison.heap_changes = what_costs_more(comparison.versions[0].name, pairs[0],
                                               comparison.versions[i].name, pairs[i]);
   if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
-    round =
-        fail(fmt::format("random heap positions would change what is measured ({}) and cost {}; to "
-                         "use random positions anyway, add --heap",
-                         comparison.heap_changes,
-                         comparison.heap_cost ? said(*comparison.heap_cost) : "an unknown amount"));
+    round = fail(
+        fmt::format("random heap positions would change what is measured: {}; --heap uses them "
+                    "anyway",
+                    comparison.heap_changes));
   if (round) return round;
   comparison.heap = false;
   comparison.heap_library.clear();
@@ -448,7 +449,17 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     });
   };
   comparison.why_no_heap = "--no-heap";
-  const auto first = plain();
+  // The first run of each revision also shows which libraries it loads.
+  const auto first = round_of(comparison, [&](const Version& version) {
+    LoadedLibraries loaded;
+    around.loaded = version.copy.empty() ? nullptr : &loaded;
+    auto tried = try_out(comparison, version, around, budget);
+    around.loaded = nullptr;
+    if (!version.copy.empty())
+      std::ranges::move(loaded.foreign_to(version),
+                        std::back_inserter(comparison.foreign_libraries));
+    return tried;
+  });
   if (!first) return first;
   if (first->round > budget / 4) {
     if (comparison.wanted_heap != Heap::never)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "client/ab/loaded_libraries.h"
 #include "client/ab/versions.h"
 
 namespace stab::client::ab {
@@ -45,8 +46,9 @@ std::optional<HeapCost> cost_of(const std::vector<Pairs>& all);
 // The surroundings in which trials run.
 struct Surroundings {
   std::string directory;
-  int stop_fd = -1;              // a trial ends when it becomes readable
-  std::function<bool()> bind{};  // is called in the trial's process, to bind it to its CPUs
+  int stop_fd = -1;                   // a trial ends when it becomes readable
+  std::function<bool()> bind{};       // is called in the trial's process, to bind it to its CPUs
+  LoadedLibraries* loaded = nullptr;  // if not null, sees the libraries of the measured command
 };
 
 struct Pace {
@@ -64,6 +66,7 @@ std::chrono::nanoseconds most_of(const Pace& pace);
 // random, or is changed by it (what_changes). Sets `heap` and what belongs to it. If Heap::always
 // is wanted, changes are allowed, and other problems with the layer are errors. Then, unless pads
 // are unwanted, runs the versions once with pads in their stack frames, and sets `pads` likewise.
+// The very first runs of revisions also set `foreign_libraries`.
 Result<Pace> first_runs(Comparison& comparison, Surroundings around,
                         std::chrono::nanoseconds budget);
 

@@ -351,6 +351,7 @@ Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
     return std::unexpected(looked.error());
   auto versions = versions_of_revisions(all);
   if (!versions) return versions;
+  for (std::size_t i = 0; i < versions->size(); ++i) (*versions)[i].copy = copy_of(work, i);
   for (std::size_t i = 0; i < versions->size(); ++i)
     if (auto there = revisions::check_out(
             directory, {.folder = copy_of(work, i), .revision = (*said_ones)[i]});
@@ -365,22 +366,45 @@ Result<std::vector<Version>> check_out_revisions(const AbOptions& options,
   return versions;
 }
 
+// Builds find the szc beside stabctl.
+std::map<std::string, std::string> variables_of_builds(const Comparison& comparison) {
+  std::map<std::string, std::string> variables = comparison.env;
+  const std::string szc = companion("szc");
+  variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + variables["PATH"];
+  variables["CC"] = "szc";
+  variables["CXX"] = "szc++";
+  return variables;
+}
+
 }  // namespace
 
 Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
                             const WorkFolder& work, int stop_fd) {
   if (comparison.kind != Kind::folders) return {};
-  BuildOf build{.command = options.build, .stop_fd = stop_fd, .variables = comparison.env};
-  const std::string szc = companion("szc");
-  build.variables["PATH"] = szc.substr(0, szc.rfind('/')) + ":" + build.variables["PATH"];
-  build.variables["CC"] = "szc";
-  build.variables["CXX"] = "szc++";
+  const BuildOf build{
+      .command = options.build, .stop_fd = stop_fd, .variables = variables_of_builds(comparison)};
   std::vector<BuildPlace> places;
   for (std::size_t i = comparison.versions.size(); i-- > 0;)
     places.push_back({.name = comparison.versions[i].name,
                       .folder = comparison.versions[i].text,
                       .log = copy_of(work, i) + ".log"});
   return build_all(places, build);
+}
+
+std::string compiler_of_builds(const Comparison& comparison, int stop_fd) {
+  if (comparison.kind != Kind::folders) return "";
+  auto variables = machine::base_variables(geteuid());
+  for (const auto& [name, value] : variables_of_builds(comparison)) variables[name] = value;
+  machine::Launch launch;
+  launch.argv = {companion("szc"), "--version"};
+  launch.environment = machine::make_environment(std::move(variables), 0);
+  launch.directory = "/";
+  launch.timeout = std::chrono::seconds(10);
+  launch.output_limit = 65536;
+  launch.stop_fd = stop_fd;
+  const Ended ended = machine::run(launch);
+  if (ended.how != machine::End::exited || ended.exit_code != 0) return "";
+  return one_line(ended.out.substr(0, ended.out.find('\n')), 100);
 }
 
 WorkFolder::~WorkFolder() {

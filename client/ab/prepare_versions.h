@@ -66,4 +66,8 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
 Result<void> build_versions(const AbOptions& options, const Comparison& comparison,
                             const WorkFolder& work, int stop_fd);
 
+// The compiler that szc calls in these builds: "Debian clang version 19.1.7 (3)". "" if the
+// versions are not revisions, or if szc can't tell.
+std::string compiler_of_builds(const Comparison& comparison, int stop_fd);
+
 }  // namespace stab::client::ab

@@ -55,15 +55,16 @@ Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
   return versions;
 }
 
-// A text for a plan: quoted, and escaped so that no part of it is taken for a variable.
-std::string quoted(const std::string& text) {
+// A text for a plan: quoted, and escaped so that no part of it is taken for a variable. In texts
+// that cannot have variables, `dollar` is "$".
+std::string quoted(const std::string& text, std::string_view dollar = "$$") {
   std::string result = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\')
       result += fmt::format("\\{}", c);
     else if (c == '$')
-      result += "$$";
+      result += dollar;
     else if (byte < 0x20 || byte == 0x7f)
       result += fmt::format("\\u{:04x}", byte);
     else
@@ -89,6 +90,20 @@ std::string heap_line(const Comparison& comparison) {
   if (comparison.heap_library.empty()) return "";
   return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
                      shell_quote(comparison.heap_library));
+}
+
+// The plan's table [stated], so that later reports give the same reasons as the answer of `ab`.
+std::string stated(const Comparison& comparison) {
+  constexpr std::size_t longest = 400;
+  std::string lines;
+  const auto add = [&](std::string_view key, const std::string& text) {
+    if (!text.empty()) lines += fmt::format("{} = {}\n", key, quoted(one_line(text, longest), "$"));
+  };
+  add("compiler", comparison.compiler);
+  if (runs_beside(comparison)) add("beside", comparison.versions.front().name);
+  if (!comparison.heap) add("why_no_heap", comparison.why_no_heap);
+  if (!comparison.pads) add("why_no_stack", comparison.why_no_pads);
+  return lines.empty() ? "" : "\n[stated]\n" + lines;
 }
 
 std::string level(const std::string& name, const Version& version, std::size_t number) {
@@ -159,9 +174,9 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
 std::string said(const HeapCost& cost) {
   std::string text = fmt::format("{:+.1f} % of CPU time", 100 * cost.change);
   if (cost.low && cost.high)
-    return text + fmt::format(" ({:+.1f} to {:+.1f} %, {} pairs of runs)", 100 * *cost.low,
-                              100 * *cost.high, cost.pairs);
-  return text + fmt::format(" ({} of runs)",
+    return text + fmt::format("; 95 % interval {:+.1f} to {:+.1f} %, {} pairs of runs",
+                              100 * *cost.low, 100 * *cost.high, cost.pairs);
+  return text + fmt::format("; {} of runs",
                             cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
 }
 
@@ -273,6 +288,7 @@ std::string plan_of(const Comparison& comparison) {
     fmt::format_to(out, "\n[randomize]\n{}{}",
                    comparison.heap ? "heap = true\nallocator = \"layer\"\n" : "",
                    comparison.pads ? "stack = true\n" : "");
+  text += stated(comparison);
   fmt::format_to(out, "\n[analysis]\nequivalence = {}\n", quoted(comparison.margin));
   if (comparison.response != plan::words::responses.front())
     fmt::format_to(out, "response = {}\n", quoted(comparison.response));

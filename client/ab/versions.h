@@ -21,6 +21,7 @@ struct Version {
   std::string text;  // the program's path, the command, or the folder
   std::string said;  // what the user called it
   bool is_working_tree = false;
+  std::string copy{};  // of revisions: the top of the copy that is built; `text` is in it
 };
 
 // Adds slashes until all paths are as long as the longest, because a longer name in the arguments
@@ -46,8 +47,17 @@ struct HeapCost {
   std::uint64_t pairs = 0;  // of runs
 };
 
-// "+0.4 % of CPU time (-0.2 to +1.1 %, 12 pairs of runs)".
+// "+0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs".
 std::string said(const HeapCost& cost);
+
+// A shared library that was loaded from outside of a version's copy, although the build made one of
+// the same name.
+struct ForeignLibrary {
+  std::string version;
+  std::string library;  // "libbz2.so.1.0"
+  std::string program;  // the path of the program that loaded it
+  std::string loaded;   // the path of the file that it loaded
+};
 
 // These rounds always run, because with fewer of them hardly any interval is useful.
 inline constexpr std::uint64_t fewest_rounds = 10;
@@ -65,6 +75,7 @@ struct Comparison {
   plan::Check check{};        // the exit codes that mean success
   std::vector<unsigned> cpu;  // on which trials run; empty: any
   std::string machines{};     // the plan's table [machines]; "": this machine
+  std::string compiler{};     // of folders: the compiler that szc calls; "": not known
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
   bool heap = false;                    // heap blocks are at random addresses
@@ -73,8 +84,9 @@ struct Comparison {
   std::string heap_changes{};           // what the layer changes; "": nothing that matters
   std::optional<HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
-  bool pads = false;          // stack frames have pads of random sizes
-  std::string why_no_pads{};  // if not `pads`; "": the user need not know
+  bool pads = false;                                // stack frames have pads of random sizes
+  std::string why_no_pads{};                        // if not `pads`; "": the user need not know
+  std::vector<ForeignLibrary> foreign_libraries{};  // in the first runs
   bool control = false;
   std::uint64_t blocks = 0;          // at most
   std::chrono::nanoseconds time{0};  // no block may end later than this; 0: no limit

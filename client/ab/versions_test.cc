@@ -146,6 +146,24 @@ TEST(Versions, WhatIsAskedForStandsInThePlan) {
   }
 }
 
+TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
+  Comparison comparison = of_commands({"a", "b"});
+  plan::Stated stated = read(comparison).stated;
+  EXPECT_EQ(stated.compiler + stated.beside + stated.why_no_heap + stated.why_no_stack, "");
+  comparison.compiler = "clang 19";
+  comparison.why_no_heap = "it needs $HOME \"x\" and ${Y}\n";
+  comparison.why_no_pads = std::string(1000, 'x');
+  comparison.response = "relative_cpu";
+  stated = read(comparison).stated;
+  EXPECT_EQ(stated.compiler, "clang 19");
+  EXPECT_EQ(stated.beside, "a");
+  EXPECT_EQ(stated.why_no_heap, "it needs $HOME \"x\" and ${Y} ");
+  EXPECT_THAT(stated.why_no_stack, EndsWith("x..."));
+  comparison.heap = comparison.pads = true;
+  stated = read(comparison).stated;
+  EXPECT_EQ(stated.why_no_heap + stated.why_no_stack, "");
+}
+
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   Comparison comparison = of_commands({"a", "a-again", "b"});
   EXPECT_EQ(levels_of(read(comparison)).size(), 3U);

@@ -74,8 +74,13 @@ std::int64_t time_of_day() {
 
 class Watch {
  public:
-  Watch(Client& watching, Asking asking, Server& server, std::int64_t id)
-      : watching_(watching), asking_(std::move(asking)), server_(server), id_(id), page_(id) {}
+  Watch(Client& watching, Asking asking, Server& server, std::int64_t id, const Notice& notice)
+      : watching_(watching),
+        asking_(std::move(asking)),
+        server_(server),
+        id_(id),
+        page_(id),
+        display_(notice) {}
 
   Result<Followed> to_end(const SignalFd& signals) {
     for (;;) {
@@ -188,7 +193,7 @@ class Watch {
   Server& server_;
   std::int64_t id_;
   LivePage page_;
-  ProgressDisplay display_{};
+  ProgressDisplay display_;
   Followed followed_{};
   bool announced_ = false;
   bool told_ = false;
@@ -196,10 +201,10 @@ class Watch {
 };
 
 Result<Followed> follow_with(Server& server, const std::vector<std::string>& sockets,
-                             std::int64_t id, const SignalFd& signals) {
+                             std::int64_t id, const SignalFd& signals, const Notice& notice = {}) {
   auto watching = start_watching(sockets, id);
   if (!watching) return std::unexpected(watching.error());
-  Watch running(*watching, Asking(sockets, id), server, id);
+  Watch running(*watching, Asking(sockets, id), server, id, notice);
   return running.to_end(signals);
 }
 
@@ -218,9 +223,8 @@ Result<Follower> follower(const std::string& where) {
   auto server = Server::open(where);
   if (!server) return std::unexpected(server.error());
   return [shared = std::make_shared<Server>(std::move(*server))](
-             const std::vector<std::string>& sockets, std::int64_t id, const SignalFd& signals) {
-    return follow_with(*shared, sockets, id, signals);
-  };
+             const std::vector<std::string>& sockets, std::int64_t id, const SignalFd& signals,
+             const Notice& notice) { return follow_with(*shared, sockets, id, signals, notice); };
 }
 
 }  // namespace stab::client::web

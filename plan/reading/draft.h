@@ -106,6 +106,7 @@ void read_benchmarks(const Table& root, Draft& draft);  // also reads [defaults]
 void read_factors(const Table& root, Draft& draft);
 void read_randomize(const Table& root, Draft& draft);
 void read_by_default(const Table& root, Draft& draft);
+void read_stated(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
 // Reads the keys of [design] that belong to a single kind.
 void read_studies(const Table& design, Draft& draft);

@@ -227,6 +227,16 @@ inline constexpr Key keys[] = {
      "the default of `stack` for programs that szc builds; if a plan builds with szc but sets "
      "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},
 
+    {"stated.compiler", Text{is_question, question_rule},
+     "the compiler that szc called for programs that exist already; reports name it if szc built "
+     "all programs"},
+    {"stated.beside", Text{is_question, question_rule},
+     "a name for the `beside` commands, which reports show instead of the commands"},
+    {"stated.why_no_heap", Text{is_question, question_rule},
+     "the reason that reports give if `heap` is not in `[randomize]`"},
+    {"stated.why_no_stack", Text{is_question, question_rule},
+     "the reason that reports give if `stack` is not in `[randomize]`"},
+
     {"revisions.NAME", Text{is_commit, commit_rule},
      "in the stored plan: the commit that the revision `NAME` stands for", "added by `stabctl`"},
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads [experiment], [variables], [machine], [by_default] and [analysis].
+// Reads [experiment], [variables], [machine], [by_default], [stated] and [analysis].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,6 +109,15 @@ void read_experiment(const Table& root, Draft& draft) {
 void read_by_default(const Table& root, Draft& draft) {
   draft.plan.pads_by_default =
       value<"by_default.stack">(root.table("by_default", names_below("by_default")));
+}
+
+void read_stated(const Table& root, Draft& draft) {
+  const auto table = root.table("stated", names_below("stated"));
+  if (!table) return;
+  draft.plan.stated = {.compiler = given<"stated.compiler">(*table).value_or(""),
+                       .beside = given<"stated.beside">(*table).value_or(""),
+                       .why_no_heap = given<"stated.why_no_heap">(*table).value_or(""),
+                       .why_no_stack = given<"stated.why_no_stack">(*table).value_or("")};
 }
 
 void read_variables(const Table& root, Draft& draft) {

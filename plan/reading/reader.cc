@@ -77,6 +77,7 @@ void read_tables(const Value& tree, Draft& draft) {
   read_factors(root, draft);
   read_randomize(root, draft);
   read_by_default(root, draft);
+  read_stated(root, draft);
   read_design(root, draft);
   read_causal(root, draft);
   read_exclude(root, draft);

@@ -70,8 +70,21 @@ TEST(ReaderRoot, FindsTheNearestTable) {
   EXPECT_EQ(more("[mchine]\ncpus = 1\n"), "p:6:2: unknown key 'mchine', did you mean 'machine'?\n");
   EXPECT_EQ(more("[colours]\n"),
             "p:6:2: unknown key 'colours': the known keys are experiment, variables, defaults, "
-            "benchmark, factor, randomize, by_default, revisions, design, causal, exclude, "
+            "benchmark, factor, randomize, by_default, stated, revisions, design, causal, exclude, "
             "measure, machine, machines, analysis\n");
+}
+
+TEST(ReaderStated, TextsAreTakenAsTheyAre) {
+  const Plan plan = good_plan(smallest +
+                              "[stated]\ncompiler = 'clang 19'\nbeside = 'old ${X} $$'\n"
+                              "why_no_heap = 'it crashes'\nwhy_no_stack = '--no-stack'\n");
+  EXPECT_EQ(plan.stated.compiler, "clang 19");
+  EXPECT_EQ(plan.stated.beside, "old ${X} $$");
+  EXPECT_EQ(plan.stated.why_no_heap, "it crashes");
+  EXPECT_EQ(plan.stated.why_no_stack, "--no-stack");
+  EXPECT_EQ(more("[stated]\ncompiler = 19\n"),
+            "p:7:1: 'stated.compiler' must be a text of at most 500 printable characters, not "
+            "19\n");
 }
 
 TEST(ReaderVariables, AreNamedTexts) {

@@ -89,7 +89,7 @@ std::vector<SubjectShots> by_subject(const Shots& shots, const stats::Analysis& 
 }
 
 std::string axis_title(const stats::Spec& spec, const Scale& scale) {
-  return axis_title(response_words(spec), scale);
+  return axis_title(value_words(spec), scale);
 }
 
 std::string axis_title(std::string response, const Scale& scale) {

@@ -68,32 +68,42 @@ std::string trials_text(const Document& document) {
   return text;
 }
 
-std::string layouts_text(const Layouts& layouts) {
+std::string layouts_text(const Layouts& layouts, bool is_short) {
+  constexpr double usual_share = 0.9;
   if (layouts.randomized + layouts.unrandomized == 0) return "";
   std::string text =
       fmt::format("{} of {} trials randomized", layouts.randomized,
                   layouts.randomized + layouts.unrandomized + layouts.without_runtime);
   if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
-  if (layouts.median_share) {
+  if (layouts.median_share && !(is_short && *layouts.least_share > usual_share)) {
     text += fmt::format("; {} of their code moved", share_percent(*layouts.median_share));
     if (*layouts.least_share < *layouts.median_share)
       text += fmt::format(" (at least {})", share_percent(*layouts.least_share));
   }
-  if (layouts.median_epochs.value_or(1) > 1)
+  const bool are_many = layouts.median_epochs.value_or(1) > 1;
+  if (layouts.few_epochs > 0 && layouts.period_is_chosen)
+    text += fmt::format("; few layouts per run{}: longer runs have more",
+                        are_many ? fmt::format(" (median {:.4g})", *layouts.median_epochs) : "");
+  else if (are_many)
     text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
-  if (layouts.few_epochs > 0)
-    text += layouts.period_is_chosen
-                ? "; each run had few layouts, and longer runs have more of them"
-                : fmt::format(
-                      "; warning: {} had fewer than {} layouts: choose a shorter period or "
-                      "longer runs",
-                      layouts.few_epochs, enough_epochs);
-  if (layouts.fixed_heaps > 0)
+  if (layouts.few_epochs > 0 && !layouts.period_is_chosen)
+    text += fmt::format(
+        "; warning: {} had fewer than {} layouts: choose a shorter period or longer runs",
+        layouts.few_epochs, enough_epochs);
+  if (layouts.fixed_heaps > 0 && is_short)
+    text += fmt::format("; warning: in {}, most of the heap's bytes were not placed at random",
+                        layouts.fixed_heaps);
+  if (layouts.fixed_heaps > 0 && !is_short)
     text += fmt::format(
         "; warning: in {}, more than half of the heap's bytes were not placed at random, because "
         "they were in large blocks or in address order (median {})",
         layouts.fixed_heaps, share_percent(*layouts.median_fixed));
   return text;
+}
+
+std::string relative_text(const Document& document) {
+  if (document.beside.empty()) return "";
+  return fmt::format("to the CPU time of {}, which ran beside each trial", document.beside);
 }
 
 std::string drawn_text(const std::vector<Drawn>& drawn) {
@@ -187,6 +197,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
       Where::page);
   add("Reason", document.reason, Where::text);
   add("Trials", trials_text(document));
+  add("Relative", relative_text(document));
   add("Stopping", document.stopping ? document.stopping->words : "");
   add("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   add("Random", drawn_text(document.drawn));
@@ -195,6 +206,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   add("Measured", measured_text(document));
   for (const std::string& settings : document.settings) add("Sets", settings);
   add("Source", to_text(document.source));
+  add("Compiler", document.compiler);
   // The page has parts of its own for the versions and the machine.
   add("Versions", document.versions, Where::text);
   add("Machine", document.machine, Where::text);

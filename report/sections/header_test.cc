@@ -19,8 +19,10 @@ TEST(LayoutsText, WarnsOfFewLayoutsAndOfFixedHeapsEachByItself) {
   layouts.period_is_chosen = true;
   EXPECT_EQ(layouts_text(layouts), "9 of 9 trials randomized");
   layouts.few_epochs = 3;
+  EXPECT_THAT(layouts_text(layouts), EndsWith("; few layouts per run: longer runs have more"));
+  layouts.median_epochs = 2;
   EXPECT_THAT(layouts_text(layouts),
-              EndsWith("; each run had few layouts, and longer runs have more of them"));
+              EndsWith("randomized; few layouts per run (median 2): longer runs have more"));
   layouts.period_is_chosen = false;
   EXPECT_THAT(layouts_text(layouts),
               HasSubstr("warning: 3 had fewer than 30 layouts: choose a shorter period"));
@@ -28,6 +30,32 @@ TEST(LayoutsText, WarnsOfFewLayoutsAndOfFixedHeapsEachByItself) {
   EXPECT_THAT(layouts_text(layouts),
               HasSubstr("warning: in 5, more than half of the heap's bytes"));
   EXPECT_THAT(layouts_text(layouts), Not(HasSubstr("few layouts")));
+}
+
+TEST(LayoutsText, AShortOneHasTheWarningsWithoutWhatIsUsual) {
+  Layouts layouts{.randomized = 9,
+                  .kinds = "code heap repeated 500ms",
+                  .least_share = 0.99,
+                  .median_share = 0.9976,
+                  .median_epochs = 2,
+                  .median_fixed = 0.6,
+                  .fixed_heaps = 5,
+                  .few_epochs = 9,
+                  .period_is_chosen = true};
+  EXPECT_EQ(layouts_text(layouts, true),
+            "9 of 9 trials randomized (code heap repeated 500ms); few layouts per run (median 2): "
+            "longer runs have more; warning: in 5, most of the heap's bytes were not placed at "
+            "random");
+  layouts.least_share = 0.2;
+  EXPECT_THAT(layouts_text(layouts, true),
+              HasSubstr("; 99.76 % of their code moved (at least 20 %); few"));
+}
+
+TEST(RelativeText, NamesTheCommandBeside) {
+  EXPECT_EQ(relative_text({}), "");
+  Document document;
+  document.beside = "old";
+  EXPECT_EQ(relative_text(document), "to the CPU time of old, which ran beside each trial");
 }
 
 TEST(LoadText, OfNothingSaysNothing) {

@@ -24,7 +24,7 @@ std::string capital(std::string text) {
 
 // A response that is named after its column keeps the column's spelling.
 std::string response_title(const stats::Spec& spec) {
-  const std::string words = one_line(response_words(spec), 60);
+  const std::string words = one_line(value_words(spec), 60);
   return words == spec.response ? words : capital(words);
 }
 

@@ -32,7 +32,9 @@ std::vector<KnownFact> known_facts(const Document& document);
 std::string header(const Document& document, const TextOptions& options);
 // The texts of these facts; "" if there is nothing to say.
 std::string trials_text(const Document& document);
-std::string layouts_text(const Layouts& layouts);
+// `is_short`: without what is usual, and without reasons.
+std::string layouts_text(const Layouts& layouts, bool is_short = false);
+std::string relative_text(const Document& document);
 // "functions, stack frames; not: heap blocks (the plan does not ask for them)"
 std::string drawn_text(const std::vector<Drawn>& drawn);
 std::string quiet_text(const Quietness& quietness);

@@ -661,14 +661,23 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
                                                 : foresight_words({&effect}, spec));
 }
 
+// The tests of 'the same' use a shorter interval, so the other one may reach beyond the margin.
+std::string shorter_interval(const Effect& effect, const Spec& spec) {
+  const double most = 1 + spec.equivalence.value_or(0);
+  const bool is_within = *effect.low >= 1 / most && *effect.high <= most;
+  if (is_within || !effect.tost_low || !effect.tost_high) return "";
+  return fmt::format("; the verdict uses the {} interval, {}", level_text(2 * spec.alpha),
+                     percent_interval(*effect.tost_low, *effect.tost_high));
+}
+
 std::string same_words(const Effect& effect, const Spec& spec) {
   std::string text =
       fmt::format("{} and {} are the same within {:.4g} %", level_name(effect, effect.level),
                   level_name(effect, effect.baseline), 100 * spec.equivalence.value_or(0));
-  if (effect.tost_low && effect.tost_high)
-    text += fmt::format(": the change in {} is {} ({} interval)", response_words(spec),
-                        percent_interval(*effect.tost_low, *effect.tost_high),
-                        level_text(2 * spec.alpha));
+  if (effect.low && effect.high)
+    text += fmt::format(": the change in {} is {} ({} interval{})", response_words(spec),
+                        percent_interval(*effect.low, *effect.high), level_text(spec.alpha),
+                        shorter_interval(effect, spec));
   if (!excludes_none(effect)) return text;
   const bool sure = effect.p_adjusted && *effect.p_adjusted < spec.alpha;
   return text +
@@ -738,6 +747,10 @@ std::string response_words(const Spec& spec) {
   for (const auto& [name, text] : words)
     if (spec.response == name) return std::string(text);
   return spec.response;
+}
+
+std::string value_words(const Spec& spec) {
+  return spec.ratio_of_times ? "relative CPU" : response_words(spec);
 }
 
 std::string percent_interval(double low, double high) {

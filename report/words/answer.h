@@ -21,6 +21,9 @@ std::string_view verdict_text(stats::Verdict verdict, const stats::Spec& spec);
 
 // "wall time", "peak memory", or the response's own name.
 std::string response_words(const stats::Spec& spec);
+// The same as a heading of the numbers themselves: "relative CPU" if they have no unit because each
+// is a time divided by another.
+std::string value_words(const stats::Spec& spec);
 
 // An interval of ratios as changes in percent, with as many digits as its width allows: "-14.5 to
 // -10.1 %".

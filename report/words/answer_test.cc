@@ -193,12 +193,25 @@ TEST(Answer, TheSameNamesTheMargin) {
   Analysis analysis = with({effect(Verdict::same, 1.001, 0.997, 1.005)});
   analysis.spec.equivalence = 0.01;
   EXPECT_EQ(answer(analysis),
-            "opt=O2 and opt=O1 are the same within 1 %: the change in wall time is -0.22 to "
-            "+0.42 % (90 % interval)");
+            "opt=O2 and opt=O1 are the same within 1 %: the change in wall time is -0.30 to "
+            "+0.50 % (95 % interval)");
   analysis.effects[0] = effect(Verdict::same, 1.004, 1.002, 1.006);
   EXPECT_THAT(answer(analysis), EndsWith("; there is a change, but not one that matters"));
   analysis.effects[0].p_adjusted = 0.09;
   EXPECT_THAT(answer(analysis), EndsWith("; there may be a change, but not one that matters"));
+  analysis.effects[0] = effect(Verdict::same, 1.001, 0.990, 1.012);
+  EXPECT_THAT(answer(analysis),
+              EndsWith("is -1.0 to +1.2 % (95 % interval; the verdict uses the 90 % interval, "
+                       "-0.78 to +0.98 %)"))
+      << "the shorter interval decides";
+}
+
+TEST(Answer, NumbersThatAreRelativeHaveAHeadingThatSaysSo) {
+  Spec spec{.response = "relative_cpu"};
+  spec.ratio_of_times = true;
+  EXPECT_EQ(value_words(spec), "relative CPU");
+  EXPECT_EQ(response_words(spec), "CPU time") << "a change of the ratio is one of the time";
+  EXPECT_EQ(value_words(Spec{.response = "cpu"}), "CPU time");
 }
 
 TEST(Answer, AReasonStandsForTheNumbers) {

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -298,6 +299,20 @@ std::string wrong_in(CLI::Option& option, const std::string& verb,
   return "";
 }
 
+// A user who names a database, or its folder, where a number belongs learns the right option.
+std::string folder_instead(const CLI::App& app, const CLI::Option& option) {
+  if (option.nonpositional() || app.get_option_no_throw("--folder") == nullptr) return "";
+  for (const std::string& value : option.results()) {
+    const std::filesystem::path path(value);
+    const bool is_database = path.filename() == "stabd.db";
+    if (!is_database && !value.contains('/')) continue;
+    const std::string folder = is_database ? path.parent_path().string() : value;
+    return "; to use the results in a folder, write --folder " +
+           shell_quote(folder.empty() ? "." : folder);
+  }
+  return "";
+}
+
 }  // namespace
 
 // Replaces the parser's message by our own.
@@ -314,7 +329,7 @@ std::string CommandLine::refusal(std::span<const char* const> argv) const {
   for (CLI::App* app = called_app; app != nullptr; app = app->get_parent())
     for (CLI::Option* option : app->get_options())
       if (const std::string wrong = wrong_in(*option, name, argv); !wrong.empty())
-        return wrong + help;
+        return wrong + folder_instead(*app, *option) + help;
   if (called_app->get_require_subcommand_min() > 0)
     return fmt::format("a verb is needed; '{} --help' lists the verbs", name);
   return fmt::format("'{}' does not understand its arguments{}", name, help);

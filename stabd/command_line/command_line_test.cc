@@ -162,6 +162,12 @@ TEST(CommandLine, SaysInItsOwnWordsWhatIsWrongWithAValue) {
   const std::vector<std::pair<Words, std::string>> refused = {
       {{"report", "nope"}, "'stabctl report id' must be a whole number above 0, not 'nope'"},
       {{"report", "0"}, "'stabctl report id' must be a whole number above 0, not '0'"},
+      {{"report", "--full", "/my runs/a/stabd.db"},
+       "not '/my runs/a/stabd.db'; to use the results in a folder, write --folder '/my runs/a'; "
+       "'stabctl report --help'"},
+      {{"logs", "stabd.db"}, "not 'stabd.db'; to use the results in a folder, write --folder '.'"},
+      {{"export", "runs/a/"}, "; to use the results in a folder, write --folder 'runs/a/'"},
+      {{"watch", "runs/a"}, "must be a whole number, not 'runs/a'; 'stabctl watch --help'"},
       {{"submit", "p.toml", "--priority", "500"},
        "'stabctl submit --priority' must be a whole number from -100 to 100, not '500'"},
       {{"report", "1", "--format", "pdf"},

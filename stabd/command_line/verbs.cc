@@ -41,7 +41,7 @@ void CommandLine::add_ab() {
   ab->add_option("--build", a.ab.build,
                  "Command for /bin/sh that builds each revision; $CC is szc and $CXX is szc++");
   ab->add_option("--run", a.ab.run,
-                 "With --build: the command to measure, in each revision's folder");
+                 "With --build: the command for /bin/sh to measure, in each revision's folder");
   ab->add_option(
       "--prepare", a.ab.prepare,
       "Command for /bin/sh to run before each trial, in the same folder; it is not measured");

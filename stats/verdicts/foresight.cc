@@ -16,27 +16,45 @@ namespace {
 // With fewer degrees of freedom the tails of the t distribution are long.
 constexpr double few_df = 5;
 
-void foresee(Effect& effect, double alpha, std::optional<double> margin) {
-  const Estimate& estimate = *effect.estimate;
+// An estimate's error and bound as changes: logarithms, or shares of the mean at the baseline.
+struct ErrorOf {
+  Shown shown;
+  double bound = 0;
+};
+
+// Nothing if the estimate has no error, or no ratio.
+std::optional<ErrorOf> error_of(const Estimate& estimate) {
   if (!estimate.has_error() || estimate.units < 2 || !(estimate.variance > 0) ||
       !estimate.has_ratio())
-    return;
+    return std::nullopt;
   const double scale = estimate.log ? 1 : *estimate.base;
-  const Shown shown{.units = estimate.units,
-                    .error = std::sqrt(estimate.variance) / scale,
-                    .df = estimate.df,
-                    .fixed = estimate.fixed / scale / scale};
-  const double bound = estimate.bound / scale;
-  const auto seen = t_detectable(shown.error, shown.df, alpha, foreseen_power);
-  if (seen) effect.detectable = estimate.log ? std::expm1(*seen + bound) : *seen + bound;
-  if (!margin) return;
-  const double wanted = (estimate.log ? std::log1p(*margin) : *margin) - bound;
-  if (!(wanted > 0)) return;
-  const auto needed = t_needed(shown, wanted, alpha, foreseen_power);
-  if (needed) effect.needed = *needed;
+  return ErrorOf{.shown = {.units = estimate.units,
+                           .error = std::sqrt(estimate.variance) / scale,
+                           .df = estimate.df,
+                           .fixed = estimate.fixed / scale / scale},
+                 .bound = estimate.bound / scale};
+}
+
+void foresee(Effect& effect, double alpha, std::optional<double> margin) {
+  const Estimate& estimate = *effect.estimate;
+  const auto error = error_of(estimate);
+  if (!error) return;
+  const auto seen = t_detectable(error->shown.error, error->shown.df, alpha, foreseen_power);
+  if (seen)
+    effect.detectable = estimate.log ? std::expm1(*seen + error->bound) : *seen + error->bound;
+  if (margin) effect.needed = units_needed(effect, alpha, *margin);
 }
 
 }  // namespace
+
+std::optional<std::size_t> units_needed(const Effect& effect, double alpha, double margin) {
+  const auto error = effect.estimate ? error_of(*effect.estimate) : std::nullopt;
+  if (!error) return std::nullopt;
+  const double wanted = (effect.estimate->log ? std::log1p(margin) : margin) - error->bound;
+  if (!(wanted > 0)) return std::nullopt;
+  const auto needed = t_needed(error->shown, wanted, alpha, foreseen_power);
+  return needed ? std::optional(*needed) : std::nullopt;
+}
 
 void add_foresight(const Prepared& data, Analysis& analysis) {
   for (const std::vector<Effect*>& family : families_of(analysis)) {

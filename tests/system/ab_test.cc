@@ -54,6 +54,12 @@ class Ab : public ::testing::Test {
     };
     return with_enough(seconds, run, lacks);
   }
+  [[nodiscard]] Output report_in(const std::string& folder,
+                                 const std::vector<std::string>& options) const {
+    std::vector<std::string> argv = {STAB_BIN_DIR "/stabctl", "report", "--folder", folder};
+    argv.insert(argv.end(), options.begin(), options.end());
+    return run_program(argv, lab_.folder());
+  }
   void build(const std::string& name, const std::string& compiler, int rounds) {
     lab_.write(name + ".c",
                "#include <stdio.h>\nstatic unsigned next(unsigned x) { return x * 1664525u + 1; }\n"
@@ -96,9 +102,9 @@ TEST_F(Ab, AProgramThatDoesTwentyTimesAsMuchIsSlowerAndThatIsAnAnswer) {
   const std::vector<std::string> both = {"--program", "./old", "./new", "--", "--size", "1000"};
   const Output told = ab(60, both);
   EXPECT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.out,
-              AllOf(HasSubstr("new is slower than old: "), HasSubstr("functions (szc did not"),
-                    Not(HasSubstr("print different"))));
+  EXPECT_THAT(told.out, AllOf(HasSubstr("new is slower than old: "),
+                              ContainsRegex("functions \\(szc did\\s+not"),
+                              Not(HasSubstr("print different"))));
   expect_one_screen(told.out);
   auto whole = both;
   whole.insert(whole.begin(), "--full");
@@ -226,12 +232,15 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   ASSERT_EQ(slow.code, 0) << slow.err;
   document = json::parse(slow.out);
   EXPECT_EQ(document["heap"]["drawn"], false);
-  EXPECT_THAT(document["heap"]["why_not"].get<std::string>(),
-              ContainsRegex("times as much CPU time with libstabheap.so\\) and cost \\+.*; to use "
-                            "random positions anyway, add --heap"));
+  EXPECT_THAT(
+      document["heap"]["why_not"].get<std::string>(),
+      ContainsRegex("^random heap positions would change what is measured: .* takes .* times "
+                    "as much CPU time with libstabheap.so; --heap uses them anyway$"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
-  EXPECT_THAT(document["randomized"].get<std::string>(),
-              HasSubstr("to use random positions anyway, add --heap"));
+  // A later report gives the same reason.
+  EXPECT_THAT(joined(report_in(document["state"], {"--full"}).out),
+              HasSubstr("heap blocks (" + document["heap"]["why_not"].get<std::string>() + ")"));
+  EXPECT_THAT(document["randomized"].get<std::string>(), HasSubstr("; --heap uses them anyway"));
   const Output forced =
       ab(10, {"--no-control", "--heap", "--json", "--program", "./lists", "./again"});
   ASSERT_EQ(forced.code, 0) << forced.err;
@@ -327,6 +336,11 @@ TEST_F(Ab, TheFirstVersionRunsBesideEachTrial) {
   EXPECT_GT(sums[document["versions"][1]["name"].get<std::string>()],
             1.5 * sums[document["versions"][0]["name"].get<std::string>()]);
   EXPECT_GE(found, 30U);
+  const std::string first = document["versions"][0]["name"];
+  for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--full"}})
+    EXPECT_THAT(joined(report_in(document["state"], options).out),
+                AllOf(HasSubstr("Relative to the CPU time of " + first + ", which ran beside each"),
+                      ContainsRegex("[Rr]elative CPU ")));
   EXPECT_THAT(ab(3, {"--beside", "--response", "cpu", "--", "true", "exit 0"}).err,
               HasSubstr("cannot be used together"));
   EXPECT_THAT(
@@ -399,8 +413,13 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("working-tree is slower than "),
                     ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
-                                  "[^;]*, stack frames"),
+                                  "[^)]*\\), stack frames"),
+                    ContainsRegex("\n  Compiler  szc with .*clang version [0-9.]+"),
                     Not(HasSubstr("szc built none of the versions"))));
+  const std::string folder = lab_.path("state" + std::to_string(runs_));
+  EXPECT_THAT(told.out + told.err, HasSubstr("stabctl report --full 1 --folder '" + folder + "'"));
+  EXPECT_THAT(report_in(folder, {"--full"}).out,
+              ContainsRegex("\n  Compiler  szc with .*clang version [0-9.]+"));
   EXPECT_FALSE(std::filesystem::exists(lab_.path("bench"))) << "the repository is as it was";
   // With --same all have the last one's source.
   std::vector<std::string> looks = {"--build", "true", "--run", "grep -q '2000 ' bench.c",
@@ -464,6 +483,76 @@ TEST_F(Ab, FilesOfAnEarlierBuildAreNotMeasured) {
               HasSubstr("write the two revisions apart"));
 }
 
+// The program finds a library outside first, and not the one that its build makes.
+TEST_F(Ab, ALibraryFromOutsideTheBuildIsSaid) {
+  const auto write = [&](const std::string& file, const std::string& rounds) {
+    lab_.write(file, "int one(void) { volatile unsigned x = 1; for (int i = 0; i < " + rounds +
+                         " * 1000000; ++i) x = x * 3; return x == 0; }\n");
+  };
+  std::filesystem::create_directories(lab_.path("tree"));
+  std::filesystem::create_directories(lab_.path("outside"));
+  write("outside/one.c", "29");
+  write("tree/one.c", "30");
+  lab_.write("tree/bench.c", "int one(void);\nint main(void) { return one(); }\n");
+  lab_.write("tree/Makefile",
+             "bench: bench.c one.c\n\tcc -shared -fPIC -Wl,-soname,libone.so.1 -o "
+             "libone.so.1 one.c\n\tcc -o bench bench.c ./libone.so.1 "
+             "-Wl,--enable-new-dtags,-rpath," +
+                 lab_.path("outside") + "\n");
+  const Output made = run_program(
+      {"/bin/sh", "-c",
+       "cc -shared -fPIC -Wl,-soname,libone.so.1 -o outside/libone.so.1 outside/one.c && cd tree "
+       "&& git init -q -b main . && git add . && git -c user.name=a -c user.email=a@b commit -qm "
+       "one "
+       "&& echo >>bench.c"},
+      lab_.folder());
+  ASSERT_EQ(made.code, 0) << made.err;
+  const auto compare = [&](const std::string& run, const std::vector<std::string>& form) {
+    const auto in_tree = [&](const std::string& budget) {
+      std::vector<std::string> argv = {STAB_BIN_DIR "/stabctl",
+                                       "ab",
+                                       "--state",
+                                       lab_.path("state" + std::to_string(++runs_)),
+                                       "--budget",
+                                       budget,
+                                       "--no-heap",
+                                       "--no-stack",
+                                       "--no-control",
+                                       "--build",
+                                       "make",
+                                       "--run",
+                                       run,
+                                       "main",
+                                       "."};
+      argv.insert(argv.end(), form.begin(), form.end());
+      return run_program(argv, lab_.path("tree"));
+    };
+    return with_enough(5, in_tree);
+  };
+  const std::string outside = std::filesystem::canonical(lab_.path("outside/libone.so.1"));
+  const Output wrong = compare("./bench", {"--json"});
+  ASSERT_EQ(wrong.code, 0) << wrong.err;
+  EXPECT_THAT(wrong.err, HasSubstr("warning: the build made libone.so.1, but bench loads " +
+                                   outside + " in all versions; to measure"));
+  const json document = json::parse(wrong.out);
+  ASSERT_EQ(document["foreign_libraries"].size(), 2U) << document["foreign_libraries"];
+  const json& last = document["foreign_libraries"][1];
+  EXPECT_EQ(last["version"], "working-tree");
+  EXPECT_EQ(last["library"], "libone.so.1");
+  EXPECT_EQ(last["loaded"], outside);
+  EXPECT_THAT(last["program"].get<std::string>(), ContainsRegex("/002/+bench$"));
+  EXPECT_THAT(document["report"]["notes"][0].get<std::string>(), HasSubstr("libone.so.1"));
+
+  const Output shown = compare("cd / && \"$OLDPWD/bench\"", {});
+  EXPECT_THAT(shown.out, HasSubstr("\n  Library   the build made libone.so.1, but bench loads"));
+  expect_one_screen(shown.out);
+
+  const Output right = compare("LD_LIBRARY_PATH=. ./bench", {"--json"});
+  ASSERT_EQ(right.code, 0) << right.err;
+  EXPECT_THAT(right.err, Not(HasSubstr("the build made")));
+  EXPECT_EQ(json::parse(right.out)["foreign_libraries"], json::array());
+}
+
 TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   const Output told = ab(3, {"--save", "plan.toml", "--json", "--", "true", "exit 0"});
   ASSERT_EQ(told.code, 0) << told.err;
@@ -518,7 +607,9 @@ TEST_F(Ab, AProgramThatGetsSlowerGetsNoMoreTime) {
   ASSERT_EQ(told.code, 0) << told.err;
   std::smatch over;
   ASSERT_TRUE(std::regex_search(
-      told.err, over, std::regex("time limit of [^\n]* allowed only ([0-9]+) of ([0-9]+) blocks")))
+      told.err, over,
+      std::regex("the budget of [^\n]* allowed only ([0-9]+) of ([0-9]+) rounds; the first runs "
+                 "took [^\n]* of it\n")))
       << told.err;
   EXPECT_EQ(planned_rounds(told), std::stoul(over[2]));
   EXPECT_EQ(std::stoul(over[1]), 10U);
@@ -537,7 +628,7 @@ TEST_F(Ab, WhereTheTimeEndsItAtTheFirstLookThereIsAnInterval) {
   const Output told =
       with_enough(4, run, [](const Output& each) { return planned_rounds(each) < 60; });
   ASSERT_EQ(told.code, 0) << told.err;
-  EXPECT_THAT(told.err, ContainsRegex("time limit of [^\n]* allowed only 10 of "));
+  EXPECT_THAT(told.err, ContainsRegex("the budget of [^\n]* allowed only 10 of [0-9]+ rounds; "));
   const json report = json::parse(told.out)["report"];
   EXPECT_EQ(report["stopping"]["blocks"], 10);
   EXPECT_TRUE(report["effects"].at(0)["low"].is_number()) << report["effects"];
@@ -546,12 +637,17 @@ TEST_F(Ab, WhereTheTimeEndsItAtTheFirstLookThereIsAnInterval) {
 // Somebody who looks at the terminal's output as a file sees each look of the rule.
 TEST_F(Ab, WhatTheRuleSeesIsToldWhileItRuns) {
   // That is from thirty rounds on.
-  const Output told = ab(4, {"--margin", "0.001%", "--", "true", "exit 0"}, [](const Output& each) {
+  const Output told = ab(4, {"--margin", "0.1%", "--", "true", "exit 0"}, [](const Output& each) {
     return !each.err.contains("command exit-0 against true: ");
   });
   ASSERT_EQ(told.code, 0) << told.err;
   EXPECT_THAT(told.err, AllOf(ContainsRegex("command exit-0 against true: [-+][0-9.]+ %"),
                               HasSubstr("control: ")));
+  // It also says, once, that so small a difference would take longer.
+  const std::string outlook = "would settle the comparison to within 0.1 %: use --beside, a larger";
+  const std::size_t at = told.err.find(outlook);
+  ASSERT_NE(at, std::string::npos) << told.err;
+  EXPECT_EQ(told.err.find(outlook, at + 1), std::string::npos) << told.err;
 }
 
 // It fails as soon as it is measured: the first runs are over when there is a database.

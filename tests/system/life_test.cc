@@ -87,7 +87,7 @@ TEST_F(Life, RunEndsWithAnAnswerAndLeavesItsDatabase) {
   EXPECT_EQ(output.code, 0) << output.err;
   EXPECT_THAT(output.out, HasSubstr("Error(benchmark/(work * env_bytes))"));
   EXPECT_THAT(output.out, HasSubstr("Answer"));
-  EXPECT_THAT(output.err, HasSubstr(lab_.path("run") + "/stabd.db"));
+  EXPECT_THAT(output.err, HasSubstr("stabctl report --full 1 --folder '" + lab_.path("run") + "'"));
   EXPECT_TRUE(std::filesystem::exists(lab_.path("run") + "/stabd.db"));
 }
 

@@ -239,8 +239,8 @@ TEST_F(Quiesce, WhatAKilledDaemonLeftIsPutBackByTheNextOne) {
   EXPECT_EQ(at(swappiness_), "0");
   put(watchdog_, "2\n");  // somebody else's
   ASSERT_TRUE(start());
-  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), swappiness_ + " restored"));
-  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), watchdog_ + " foreign"));
+  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), swappiness_ + " is restored"));
+  EXPECT_TRUE(wait_for_text(lab_.path("stabd.log"), watchdog_ + " is foreign"));
   ASSERT_TRUE(lab_.wait_for(id, "running")) << status(id);
   ASSERT_EQ(lab_.ctl({"cancel", std::to_string(id)}).code, 0);
   ASSERT_TRUE(lab_.wait_for(id, "cancelled"));

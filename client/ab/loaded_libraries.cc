@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "client/ab/loaded_libraries.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/timerfd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <ranges>
+#include <string_view>
+#include <utility>
+
+#include "base/elf.h"
+#include "machine/processes.h"
+
+namespace stab::client::ab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds shortest_pause{1};
+constexpr std::chrono::milliseconds longest_pause{64};
+constexpr std::size_t most_of_maps = std::size_t{16} << 20;
+constexpr std::size_t most_of_library = std::size_t{256} << 20;
+
+// Returns "" if the process has ended or belongs to somebody else.
+std::string program_of_process(pid_t process) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink(fmt::format("/proc/{}/exe", process), error);
+  return error ? "" : program.string();
+}
+
+// The library whose code this line of /proc/PID/maps shows, as in "7f3a1000-7f3b2000 r-xp 00002000
+// 08:01 131 /lib/libz.so.1"; "" for all other lines. A program that only reads a library, as linkers
+// do, doesn't map it as code.
+std::string_view library_in_line(std::string_view line) {
+  const std::size_t rights = line.find(' ');
+  const std::size_t path = line.find('/');
+  if (rights == std::string_view::npos || path == std::string_view::npos || path < rights + 4 ||
+      line[rights + 3] != 'x')
+    return "";
+  const std::string_view file = line.substr(path);
+  return file.substr(file.rfind('/')).contains(".so") ? file : "";
+}
+
+// The name by which programs find this library: its soname, or without one its file name. "" if the
+// file is not a library of 64 bits.
+std::string name_of_library(const std::string& path) {
+  const auto elf = ElfReader::open(path);
+  if (!elf || elf->header().e_type != ET_DYN) return "";
+  const auto entries = elf->dynamic();
+  const auto section = elf->find_section(".dynstr");
+  if (!entries || !section || !*section) return "";
+  const auto names = elf->bytes((*section)->sh_offset, (*section)->sh_size);
+  if (!names) return "";
+  for (const Elf64_Dyn& entry : *entries)
+    if (entry.d_tag == DT_SONAME) return std::string(ElfReader::text_at(*names, entry.d_un.d_val));
+  // Plugins of different programs may have the same name.
+  std::string file = fs::path(path).filename().string();
+  return file.starts_with("lib") ? file : "";
+}
+
+bool is_below(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder + "/");
+}
+
+// The libraries in the folder, by name.
+std::multimap<std::string, std::string> libraries_below(const std::string& folder) {
+  std::multimap<std::string, std::string> libraries;
+  std::error_code error;
+  constexpr auto skip = fs::directory_options::skip_permission_denied;
+  for (auto it = fs::recursive_directory_iterator(folder, skip, error); !error && it != fs::end(it);
+       it.increment(error)) {
+    const fs::path& path = it->path();
+    if (path.filename() == ".git") it.disable_recursion_pending();
+    std::error_code gone;
+    if (!path.filename().string().contains(".so") || !fs::is_regular_file(it->symlink_status(gone)))
+      continue;
+    if (std::string name = name_of_library(path.string()); !name.empty())
+      libraries.emplace(std::move(name), path.string());
+  }
+  return libraries;
+}
+
+bool have_same_bytes(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const auto size = fs::file_size(a, error);
+  if (error || size != fs::file_size(b, error) || error) return false;
+  const auto first = read_file(a, most_of_library);
+  const auto second = read_file(b, most_of_library);
+  return first && second && *first == *second;
+}
+
+}  // namespace
+
+void LoadedLibraries::watch(machine::Launch& launch) {
+  timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  pause_ = shortest_pause;
+  set_timer();
+  launch.watched_fd = [this] { return timer_.get(); };
+  launch.watched = [this] {
+    look();
+    pause_ = std::min(2 * pause_, longest_pause);
+    set_timer();
+  };
+}
+
+void LoadedLibraries::set_timer() const {
+  itimerspec once{};
+  once.it_value.tv_nsec = std::chrono::nanoseconds(pause_).count();
+  timerfd_settime(timer_.get(), 0, &once, nullptr);
+}
+
+void LoadedLibraries::look() {
+  for (const pid_t process : machine::descendants()) {
+    const std::string program = program_of_process(process);
+    const auto maps = read_file(fmt::format("/proc/{}/maps", process), most_of_maps);
+    // Between the two, the process may have started another program.
+    if (!maps || program.empty() || program_of_process(process) != program) continue;
+    for (const auto line : std::views::split(*maps, '\n'))
+      if (const std::string_view library = library_in_line(std::string_view(line));
+          !library.empty())
+        seen_[program].emplace(library);
+  }
+}
+
+std::vector<ForeignLibrary> LoadedLibraries::foreign_to(const Version& version) const {
+  std::error_code error;
+  const std::string folder = fs::canonical(version.copy, error).string();
+  const std::string shell = error ? "" : fs::canonical("/bin/sh", error).string();
+  if (folder.empty()) return {};
+  const auto own = libraries_below(folder);
+  if (own.empty()) return {};
+  std::set<std::string> used;  // names of the copy's libraries that processes loaded
+  std::map<std::string, ForeignLibrary> by_own_programs;
+  std::map<std::string, ForeignLibrary> by_others;
+  for (const auto& [program, libraries] : seen_)
+    for (const std::string& path : libraries) {
+      const std::string name = name_of_library(path);
+      const auto [from, to] = own.equal_range(name);
+      if (from == to) continue;
+      if (is_below(path, folder)) {
+        used.insert(name);
+        continue;
+      }
+      const bool is_own_program = is_below(program, folder);
+      if (!is_own_program && program == shell) continue;
+      if (std::any_of(from, to,
+                      [&](const auto& each) { return have_same_bytes(each.second, path); }))
+        continue;
+      (is_own_program ? by_own_programs : by_others)
+          .try_emplace(
+              name,
+              ForeignLibrary{
+                  .version = version.name, .library = name, .program = program, .loaded = path});
+    }
+  for (const auto& [name, library] : by_others)
+    if (!used.contains(name)) by_own_programs.try_emplace(name, library);
+  std::vector<ForeignLibrary> result;
+  for (const auto& [name, library] : by_own_programs) result.push_back(library);
+  return result;
+}
+
+std::string said(const std::vector<ForeignLibrary>& libraries, std::size_t versions) {
+  if (libraries.empty()) return "";
+  const ForeignLibrary& first = libraries.front();
+  std::vector<std::string> where;
+  std::set<std::string> others;
+  for (const ForeignLibrary& each : libraries) {
+    if (each.library == first.library && each.loaded == first.loaded)
+      where.push_back(each.version);
+    else if (each.library != first.library)
+      others.insert(each.library);
+  }
+  return fmt::format(
+      "the build made {}, but {} loads {} in {}{}; to measure the library of the build, link it "
+      "statically or with -Wl,-rpath, or set LD_LIBRARY_PATH in --run",
+      first.library, fs::path(first.program).filename().string(), first.loaded,
+      where.size() == versions ? "all versions" : fmt::format("{}", fmt::join(where, ", ")),
+      others.empty() ? "" : fmt::format(" (the same is true of {})", fmt::join(others, ", ")));
+}
+
+}  // namespace stab::client::ab

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Finds shared libraries that a version's build made, but that its processes loaded from elsewhere:
+// the measurement of such a version does not include the code of its own library.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "client/ab/versions.h"
+#include "machine/measured_run.h"
+
+namespace stab::client::ab {
+
+// Looks at the memory maps of a run's processes again and again, at first every few milliseconds.
+// The processes have the same environment as without it. It may miss a process that runs for less
+// than a few milliseconds.
+class LoadedLibraries {
+ public:
+  // Must outlive the launch's run.
+  void watch(machine::Launch& launch);
+
+  // The libraries that processes loaded from outside of the version's copy, although the copy has a
+  // library of the same name with other bytes. Programs outside of the copy, such as interpreters,
+  // count only if no process loaded the copy's library. The shell never counts.
+  [[nodiscard]] std::vector<ForeignLibrary> foreign_to(const Version& version) const;
+
+ private:
+  void look();
+  void set_timer() const;
+
+  Fd timer_;
+  std::chrono::milliseconds pause_{0};
+  std::map<std::string, std::set<std::string>> seen_;  // by program
+};
+
+// A clause for people that says what happened and what to do; "" if there is no such library.
+// `versions` is the number of versions that were compared.
+std::string said(const std::vector<ForeignLibrary>& libraries, std::size_t versions);
+
+}  // namespace stab::client::ab
