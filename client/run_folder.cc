@@ -380,7 +380,8 @@ Result<Analysed> analyse_stored(const std::string& folder, store::Id id,
   if (!experiment) return std::unexpected(experiment.error());
   auto document = results::make_document(*stored->reader, *experiment, stored->path, asked);
   if (!document) return std::unexpected(document.error());
-  document->folder = fs::path(stored->path).parent_path().string();
+  // The command for the full report would ask for the plan's own response.
+  if (asked.response.empty()) document->folder = fs::path(stored->path).parent_path().string();
   // The row of an experiment whose stabd was interrupted has the state of that moment.
   const bool was_busy = experiment->state == "building" || experiment->state == "quiescing" ||
                         experiment->state == "running" || experiment->state == "analysing";

@@ -416,19 +416,21 @@ Screen screen_of(const Document& document) {
   };
   known("Trials", trials_text(document), true);
   known("Relative", relative_text(document), true);
-  known("Compiler", document.compiler, true);
+  known("Compiler", document.compiler);
   known("Reason", document.reason);
   if (document.looked_early)
     known("Early",
           "the experiment has not reached its planned end; the error rate of its verdicts holds "
-          "only if you look at the results once, at the planned end");
+          "only if you look at the results once, at the planned end",
+          true);
   if (document.exclusions && document.exclusions->disturbed > 0)
     known("Excluded", dependence_text(*document.exclusions));
-  known("Output", outputs_text(document.outputs));
+  known("Output", outputs_text(document.outputs), true);
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
   const Layouts& layouts = document.layouts;
-  known("Layout", layouts_text(layouts, true), layouts.few_epochs + layouts.fixed_heaps > 0);
+  known("Layout", layouts_text(layouts, true),
+        layouts.fixed_heaps > 0 || (layouts.few_epochs > 0 && !layouts.period_is_chosen));
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Noise", document.noise ? noise_text(*document.noise) : "");

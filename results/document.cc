@@ -144,9 +144,9 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
                                std::string what, const std::string& option,
                                std::uint64_t random_in) {
   const bool of_any_program = option == "heap";
-  const std::string stated = option == "heap"    ? plan.stated.why_no_heap
-                             : option == "stack" ? plan.stated.why_no_stack
-                                                 : "";
+  const std::string stated = option == "heap"                             ? plan.stated.why_no_heap
+                             : option == "stack" && !plan.pads_by_default ? plan.stated.why_no_stack
+                                                                          : "";
   const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
   const bool random = layouts.randomized > 0 && all && random_in == layouts.randomized;
   report::Drawn drawn{.what = std::move(what), .is_random = random};
@@ -199,6 +199,9 @@ std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layout
 std::string compiler_in(const plan::Plan& plan, const report::Layouts& layouts) {
   const std::uint64_t all = layouts.randomized + layouts.unrandomized + layouts.without_runtime;
   if (plan.stated.compiler.empty() || all == 0 || layouts.random_code < all) return "";
+  // stabd stores which compilers its own builds used.
+  const auto is_built = [](const plan::Benchmark& each) { return each.build.has_value(); };
+  if (std::ranges::any_of(plan.benchmarks, is_built)) return "";
   return "szc with " + plan.stated.compiler;
 }
 
@@ -208,12 +211,12 @@ std::string beside_in(const plan::Plan& plan) {
   if (!is_relative(plan.analysis.response) &&
       std::ranges::none_of(plan.analysis.others, is_relative, &plan::OtherResponse::name))
     return "";
-  if (!plan.stated.beside.empty()) return plan.stated.beside;
   std::set<std::string> commands;
   for (const plan::Benchmark& each : plan.benchmarks)
     if (!each.beside.empty()) commands.insert(fmt::format("{}", fmt::join(each.beside, " ")));
-  return commands.size() == 1 ? fmt::format("'{}'", one_line(*commands.begin(), 40))
-                              : "a command of the benchmark";
+  if (commands.size() != 1) return "a command of the benchmark";
+  return plan.stated.beside.empty() ? fmt::format("'{}'", one_line(*commands.begin(), 40))
+                                    : plan.stated.beside;
 }
 
 report::Source source_in(const std::string& text) {

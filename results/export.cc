@@ -727,8 +727,8 @@ Result<void> check_cells(const store::Experiment& experiment, const std::string&
                     experiment.id, listed(cells)));
   if (!cell.empty() && !cells.contains(cell))
     return fail(
-        fmt::format("experiment {} has no successful trial of a cell '{}'; choose one of these "
-                    "cells with --cell: {}",
+        fmt::format("experiment {} has no successful trial of a cell '{}'; with --cell, choose "
+                    "a cell that has some: {}",
                     experiment.id, one_line(cell, 200), listed(cells)));
   return {};
 }

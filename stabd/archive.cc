@@ -288,7 +288,8 @@ store::Experiment only_experiment(store::Reader& archive) {
            toml::describe(plan.error(), "plan"));
   if (experiment.name != plan->name)
     refuse(fmt::format(
-        "the column 'name' of table experiment differs from the name in the plan, {}", plan->name));
+        "in the table 'experiment', the column 'name' differs from the name in the plan, {}",
+        plan->name));
   if (!store::is_cpu_list(experiment.trial_cpus))
     refuse("the column 'trial_cpus' of table experiment is not a list of CPUs");
   check_rows(archive, experiment, *plan);

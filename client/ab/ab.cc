@@ -105,6 +105,8 @@ inline constexpr Field field<&client::ab::Begun::own_files>{.most = client::ab::
 template <>
 inline constexpr Field field<&client::ab::Begun::time>{.name = "time_ns"};
 template <>
+inline constexpr Field field<&client::ab::Begun::foreign_libraries>{.may_lack = true};
+template <>
 inline constexpr Numbered numbered<client::ab::Heap>{client::ab::Heap::never,
                                                      client::ab::Heap::where_possible};
 template <>
@@ -598,12 +600,12 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   std::erase_if(screen.trust, [&](const auto& each) {
     return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
   });
-  screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random});
+  screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random, true});
   // The document may name the compiler. If it doesn't, this may wait unless something is wrong.
   if (comparison.kind == Kind::folders && document.compiler.empty()) {
     const bool is_right = are_built_by_szc(document.layouts);
     screen.trust.insert(is_right ? screen.trust.end() : screen.trust.begin() + 2,
-                        {"Compiler", built_by(document.layouts), !is_right});
+                        {"Compiler", built_by(document.layouts), !is_right, false});
   }
   // The screen has no room to say this a second time, in a note.
   if (const std::string why = wrong_libraries(comparison); !why.empty()) {
@@ -662,7 +664,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
     if (!is_readable(stop_fd)) work.keep();
     return std::unexpected(built.error());
   }
-  comparison.compiler = compiler_of_builds(comparison, stop_fd);
+  comparison.compiler = compiler_of_builds(options, comparison, stop_fd);
   const auto began = std::chrono::steady_clock::now();
   auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
@@ -774,6 +776,7 @@ class Outlook {
 
 Outlook::Outlook(const plan::Plan& plan, const Comparison& comparison)
     : planned_{.most = plan.design.stop ? plan.design.stop->max : 0,
+               .limit = most_blocks,
                .margin = plan.analysis.equivalence.value_or(0),
                .response = comparison.response},
       time_(plan.design.time),

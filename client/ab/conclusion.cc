@@ -425,11 +425,15 @@ std::string foresee(const std::vector<protocol::Change>& changes, const SoFar& s
   }
   if (needed <= uncertainty * static_cast<double>(so_far.most)) return "";
   const double time = needed * static_cast<double>(so_far.round.count());
+  const bool has_limit = so_far.limit > 0 && needed > static_cast<double>(so_far.limit);
   return fmt::format(
       "this budget is enough for about {} rounds, but about {:.0f} rounds, {}, would settle the "
-      "comparison to within {:g} %: use {}a larger --margin or a longer --budget",
+      "comparison to within {:g} %: use {}a larger --margin{}",
       so_far.most, needed, time > century_ns ? "more than a century" : duration(time),
-      100 * so_far.margin, could_run_beside(so_far.response) ? "--beside, " : "");
+      100 * so_far.margin,
+      could_run_beside(so_far.response) ? has_limit ? "--beside or " : "--beside, " : "",
+      has_limit ? fmt::format(" ('stabctl ab' runs at most {} rounds)", so_far.limit)
+                : " or a longer --budget");
 }
 
 Conclusion conclude(const report::Document& document, const Compared& compared) {

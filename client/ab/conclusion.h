@@ -73,6 +73,7 @@ struct Conclusion {
 struct SoFar {
   std::uint64_t done = 0;             // rounds
   std::uint64_t most = 0;             // rounds that run within the budget
+  std::uint64_t limit = 0;            // rounds that run with any budget; 0: no limit
   std::chrono::nanoseconds round{0};  // the time that a round takes
   double margin = 0;                  // 0.01 for 1 %
   std::string response{};

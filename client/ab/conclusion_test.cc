@@ -145,6 +145,11 @@ TEST(Foresight, ABudgetThatCannotSettleTheComparisonIsSaidWithWhatHelps) {
   days.round = 86'400s;
   EXPECT_THAT(foresee({open, longer}, days),
               HasSubstr("but about 9000000 rounds, more than a century, would"));
+  SoFar limited = wall;
+  limited.limit = 3000;
+  EXPECT_THAT(foresee({open}, limited),
+              EndsWith("1 %: use --beside or a larger --margin ('stabctl ab' runs at most 3000 "
+                       "rounds)"));
 }
 
 TEST(Conclusion, AReasonThatNoNumberShowsStandsInTheAnswer) {

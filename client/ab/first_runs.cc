@@ -455,7 +455,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     around.loaded = version.copy.empty() ? nullptr : &loaded;
     auto tried = try_out(comparison, version, around, budget);
     around.loaded = nullptr;
-    if (!version.copy.empty())
+    if (tried && !version.copy.empty())
       std::ranges::move(loaded.foreign_to(version),
                         std::back_inserter(comparison.foreign_libraries));
     return tried;

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds shortest_pause{1};
-constexpr std::chrono::milliseconds longest_pause{64};
+constexpr std::chrono::milliseconds longest_pause{8};
 constexpr std::size_t most_of_maps = std::size_t{16} << 20;
 constexpr std::size_t most_of_library = std::size_t{256} << 20;
 
@@ -33,24 +33,25 @@ std::string program_of_process(pid_t process) {
   return error ? "" : program.string();
 }
 
-// The library whose code this line of /proc/PID/maps shows, as in "7f3a1000-7f3b2000 r-xp 00002000
-// 08:01 131 /lib/libz.so.1"; "" for all other lines. A program that only reads a library, as linkers
-// do, doesn't map it as code.
+// The library whose code or variables this line of /proc/PID/maps shows, as in "7f3a1000-7f3b2000
+// r-xp 00002000 08:01 131 /lib/libz.so.1"; "" for all other lines. A program that only reads a
+// library, as linkers do, maps neither. Code that szc moved has no file any more.
 std::string_view library_in_line(std::string_view line) {
   const std::size_t rights = line.find(' ');
   const std::size_t path = line.find('/');
-  if (rights == std::string_view::npos || path == std::string_view::npos || path < rights + 4 ||
-      line[rights + 3] != 'x')
+  if (rights == std::string_view::npos || path == std::string_view::npos || path < rights + 5)
     return "";
+  const std::string_view may = line.substr(rights + 1, 4);
+  if (may[2] != 'x' && may != "rw-p") return "";
   const std::string_view file = line.substr(path);
   return file.substr(file.rfind('/')).contains(".so") ? file : "";
 }
 
 // The name by which programs find this library: its soname, or without one its file name. "" if the
-// file is not a library of 64 bits.
+// file is not a library for x86-64.
 std::string name_of_library(const std::string& path) {
   const auto elf = ElfReader::open(path);
-  if (!elf || elf->header().e_type != ET_DYN) return "";
+  if (!elf || elf->header().e_type != ET_DYN || elf->header().e_machine != EM_X86_64) return "";
   const auto entries = elf->dynamic();
   const auto section = elf->find_section(".dynstr");
   if (!entries || !section || !*section) return "";
@@ -85,13 +86,14 @@ std::multimap<std::string, std::string> libraries_below(const std::string& folde
   return libraries;
 }
 
+// Files that can't be compared count as the same, so that nothing is claimed about them.
 bool have_same_bytes(const std::string& a, const std::string& b) {
   std::error_code error;
   const auto size = fs::file_size(a, error);
-  if (error || size != fs::file_size(b, error) || error) return false;
+  if (error || size != fs::file_size(b, error) || error) return !!error;
   const auto first = read_file(a, most_of_library);
   const auto second = read_file(b, most_of_library);
-  return first && second && *first == *second;
+  return !first || !second || *first == *second;
 }
 
 }  // namespace
@@ -120,10 +122,11 @@ void LoadedLibraries::look() {
     const auto maps = read_file(fmt::format("/proc/{}/maps", process), most_of_maps);
     // Between the two, the process may have started another program.
     if (!maps || program.empty() || program_of_process(process) != program) continue;
+    auto& libraries = seen_[program];
     for (const auto line : std::views::split(*maps, '\n'))
       if (const std::string_view library = library_in_line(std::string_view(line));
           !library.empty())
-        seen_[program].emplace(library);
+        libraries.emplace(library);
   }
 }
 
@@ -157,8 +160,11 @@ std::vector<ForeignLibrary> LoadedLibraries::foreign_to(const Version& version) 
               ForeignLibrary{
                   .version = version.name, .library = name, .program = program, .loaded = path});
     }
+  // If a program of the copy ran, others are its helpers.
+  const bool has_own_program =
+      std::ranges::any_of(seen_, [&](const auto& each) { return is_below(each.first, folder); });
   for (const auto& [name, library] : by_others)
-    if (!used.contains(name)) by_own_programs.try_emplace(name, library);
+    if (!has_own_program && !used.contains(name)) by_own_programs.try_emplace(name, library);
   std::vector<ForeignLibrary> result;
   for (const auto& [name, library] : by_own_programs) result.push_back(library);
   return result;
@@ -168,17 +174,20 @@ std::string said(const std::vector<ForeignLibrary>& libraries, std::size_t versi
   if (libraries.empty()) return "";
   const ForeignLibrary& first = libraries.front();
   std::vector<std::string> where;
+  std::set<std::string> loaded;
   std::set<std::string> others;
   for (const ForeignLibrary& each : libraries) {
-    if (each.library == first.library && each.loaded == first.loaded)
-      where.push_back(each.version);
-    else if (each.library != first.library)
+    if (each.library != first.library) {
       others.insert(each.library);
+      continue;
+    }
+    where.push_back(each.version);
+    loaded.insert(each.loaded);
   }
   return fmt::format(
       "the build made {}, but {} loads {} in {}{}; to measure the library of the build, link it "
       "statically or with -Wl,-rpath, or set LD_LIBRARY_PATH in --run",
-      first.library, fs::path(first.program).filename().string(), first.loaded,
+      first.library, fs::path(first.program).filename().string(), fmt::join(loaded, " or "),
       where.size() == versions ? "all versions" : fmt::format("{}", fmt::join(where, ", ")),
       others.empty() ? "" : fmt::format(" (the same is true of {})", fmt::join(others, ", ")));
 }

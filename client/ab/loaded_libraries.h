@@ -16,9 +16,8 @@
 
 namespace stab::client::ab {
 
-// Looks at the memory maps of a run's processes again and again, at first every few milliseconds.
-// The processes have the same environment as without it. It may miss a process that runs for less
-// than a few milliseconds.
+// Looks at the memory maps of a run's processes every few milliseconds. The processes have the same
+// environment as without it. It may miss a process that runs for less than 10 ms.
 class LoadedLibraries {
  public:
   // Must outlive the launch's run.
@@ -26,7 +25,8 @@ class LoadedLibraries {
 
   // The libraries that processes loaded from outside of the version's copy, although the copy has a
   // library of the same name with other bytes. Programs outside of the copy, such as interpreters,
-  // count only if no process loaded the copy's library. The shell never counts.
+  // count only if no program of the copy ran and no process loaded the copy's library. The shell
+  // never counts.
   [[nodiscard]] std::vector<ForeignLibrary> foreign_to(const Version& version) const;
 
  private:

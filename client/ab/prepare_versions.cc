@@ -391,8 +391,12 @@ Result<void> build_versions(const AbOptions& options, const Comparison& comparis
   return build_all(places, build);
 }
 
-std::string compiler_of_builds(const Comparison& comparison, int stop_fd) {
-  if (comparison.kind != Kind::folders) return "";
+std::string compiler_of_builds(const AbOptions& options, const Comparison& comparison,
+                               int stop_fd) {
+  // A build that chooses the compiler itself may not use the one that szc calls by default.
+  if (comparison.kind != Kind::folders || options.build.contains("STAB_C") ||
+      options.build.contains("--stab-cc"))
+    return "";
   auto variables = machine::base_variables(geteuid());
   for (const auto& [name, value] : variables_of_builds(comparison)) variables[name] = value;
   machine::Launch launch;

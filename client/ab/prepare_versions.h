@@ -68,6 +68,6 @@ Result<void> build_versions(const AbOptions& options, const Comparison& comparis
 
 // The compiler that szc calls in these builds: "Debian clang version 19.1.7 (3)". "" if the
 // versions are not revisions, or if szc can't tell.
-std::string compiler_of_builds(const Comparison& comparison, int stop_fd);
+std::string compiler_of_builds(const AbOptions& options, const Comparison& comparison, int stop_fd);
 
 }  // namespace stab::client::ab

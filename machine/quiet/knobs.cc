@@ -334,9 +334,9 @@ constexpr std::array table{
          .loud = Grade::good,
          .missing = Grade::good,
          .needs = "root privileges",
-         .effect = "each process gets a different address space layout. aslr = false in a plan "
-                   "prevents this for the plan's own trials only. While this knob is applied, aslr "
-                   "= true in a plan has no effect",
+         .effect = "without the knob, each process gets a different address space layout, and aslr "
+                   "= false in a plan prevents this only for the plan's own trials. With the knob, "
+                   "aslr = true in a plan has no effect",
          .boot = "norandmaps"},
     Knob{.name = "other_processes",
          .files = {{{"/sys/fs/cgroup/cpuset/stabd-others", "{others}", Form::folder},

@@ -665,7 +665,8 @@ std::string unsure_words(const Effect& effect, const Spec& spec) {
 std::string shorter_interval(const Effect& effect, const Spec& spec) {
   const double most = 1 + spec.equivalence.value_or(0);
   const bool is_within = *effect.low >= 1 / most && *effect.high <= most;
-  if (is_within || !effect.tost_low || !effect.tost_high) return "";
+  if (is_within || !effect.tost_low || !effect.tost_high || !correction_words(effect, spec).empty())
+    return "";
   return fmt::format("; the verdict uses the {} interval, {}", level_text(2 * spec.alpha),
                      percent_interval(*effect.tost_low, *effect.tost_high));
 }

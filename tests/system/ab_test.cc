@@ -413,7 +413,7 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   EXPECT_THAT(told.out,
               AllOf(HasSubstr("working-tree is slower than "),
                     ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
-                                  "[^)]*\\), stack frames"),
+                                  "[^)]*\\), stack\\s+frames"),
                     ContainsRegex("\n  Compiler  szc with .*clang version [0-9.]+"),
                     Not(HasSubstr("szc built none of the versions"))));
   const std::string folder = lab_.path("state" + std::to_string(runs_));
@@ -495,13 +495,14 @@ TEST_F(Ab, ALibraryFromOutsideTheBuildIsSaid) {
   write("tree/one.c", "30");
   lab_.write("tree/bench.c", "int one(void);\nint main(void) { return one(); }\n");
   lab_.write("tree/Makefile",
-             "bench: bench.c one.c\n\tcc -shared -fPIC -Wl,-soname,libone.so.1 -o "
-             "libone.so.1 one.c\n\tcc -o bench bench.c ./libone.so.1 "
+             "bench: bench.c one.c\n\t$(CC) -shared -fPIC -Wl,-soname,libone.so.1 -o "
+             "libone.so.1 one.c\n\t$(CC) -o bench bench.c ./libone.so.1 "
              "-Wl,--enable-new-dtags,-rpath," +
                  lab_.path("outside") + "\n");
   const Output made = run_program(
       {"/bin/sh", "-c",
-       "cc -shared -fPIC -Wl,-soname,libone.so.1 -o outside/libone.so.1 outside/one.c && cd tree "
+       STAB_BIN_DIR
+       "/szc -shared -fPIC -Wl,-soname,libone.so.1 -o outside/libone.so.1 outside/one.c && cd tree "
        "&& git init -q -b main . && git add . && git -c user.name=a -c user.email=a@b commit -qm "
        "one "
        "&& echo >>bench.c"},

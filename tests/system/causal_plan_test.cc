@@ -183,8 +183,8 @@ TEST_F(CausalPlan, EachCellHasAProfileOfAllItsRuns) {
   EXPECT_EQ(unknown.code, 1);
   EXPECT_EQ(unknown.out, "");
   EXPECT_THAT(unknown.err,
-              HasSubstr("has no successful trial of a cell 'b load=three'; choose one of these "
-                        "cells with --cell: 'b load=one'"));
+              HasSubstr("has no successful trial of a cell 'b load=three'; with --cell, choose a "
+                        "cell that has some: 'b load=one'"));
   const Output rows = lab_.ctl({"export", number, "--format", "csv", "--cell", "b load=two"});
   EXPECT_EQ(rows.code, 1);
   EXPECT_THAT(rows.err, HasSubstr("--cell works only with --format coz"));

@@ -83,8 +83,10 @@ right() {
     failures=1
 }
 right -O2 "epoch_contexts.c epoch_copied_jumps.c epoch_dispatch.c epoch_forks.c epoch_frames.c epoch_kept_places.c
-  epoch_libraries.cpp epoch_long_jumps.c epoch_one_function.c epoch_registers.c epoch_signals.c epoch_steps.cpp
+  epoch_libraries.cpp epoch_long_jumps.c epoch_registers.c epoch_signals.c epoch_steps.cpp
   epoch_outer_loops.c epoch_thread_storm.cpp vtable_words.cpp"
+# Its only function has no pad, and strict=1 refuses to ask for pads in such a program.
+options=${options//stack=1/stack=0} right -O2 epoch_one_function.c
 right -O0 constants.c
 right '-O2 -std=c++14' epoch_exceptions.cpp
 right '-O2 -std=c++20 -fvisibility=hidden' epoch_vtables.cpp
