@@ -676,7 +676,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
   comparison.time = budget - (std::chrono::steady_clock::now() - began);
   tell(
       fmt::format("a round of runs takes {}; at most {} rounds run within the budget of {}, after "
-                  "one warm-up round, which the numbers of trials below include",
+                  "one warm-up round, which the progress below counts, too",
                   format_duration(pace->round), comparison.blocks, format_duration(budget)));
   Begun begun{.call = call,
               .own_files = own.since(),

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <ranges>
 #include <string_view>
 #include <utility>
@@ -24,7 +26,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds shortest_pause{1};
 constexpr std::chrono::milliseconds longest_pause{8};
 constexpr std::size_t most_of_maps = std::size_t{16} << 20;
-constexpr std::size_t most_of_library = std::size_t{256} << 20;
 
 // Returns "" if the process has ended or belongs to somebody else.
 std::string program_of_process(pid_t process) {
@@ -86,14 +87,12 @@ std::multimap<std::string, std::string> libraries_below(const std::string& folde
   return libraries;
 }
 
-// Files that can't be compared count as the same, so that nothing is claimed about them.
+// Files that cannot be read count as different.
 bool have_same_bytes(const std::string& a, const std::string& b) {
-  std::error_code error;
-  const auto size = fs::file_size(a, error);
-  if (error || size != fs::file_size(b, error) || error) return !!error;
-  const auto first = read_file(a, most_of_library);
-  const auto second = read_file(b, most_of_library);
-  return !first || !second || *first == *second;
+  using Bytes = std::istreambuf_iterator<char>;
+  std::ifstream first(a, std::ios::binary);
+  std::ifstream second(b, std::ios::binary);
+  return first && second && std::equal(Bytes(first), Bytes(), Bytes(second), Bytes());
 }
 
 }  // namespace

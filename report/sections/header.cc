@@ -82,7 +82,7 @@ std::string layouts_text(const Layouts& layouts, bool is_short) {
   }
   const bool are_many = layouts.median_epochs.value_or(1) > 1;
   if (layouts.few_epochs > 0 && layouts.period_is_chosen)
-    text += fmt::format("; few layouts per run{}: longer runs have more",
+    text += fmt::format("; few layouts in {} runs{}: longer runs have more", layouts.few_epochs,
                         are_many ? fmt::format(" (median {:.4g})", *layouts.median_epochs) : "");
   else if (are_many)
     text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);

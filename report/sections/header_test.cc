@@ -19,10 +19,10 @@ TEST(LayoutsText, WarnsOfFewLayoutsAndOfFixedHeapsEachByItself) {
   layouts.period_is_chosen = true;
   EXPECT_EQ(layouts_text(layouts), "9 of 9 trials randomized");
   layouts.few_epochs = 3;
-  EXPECT_THAT(layouts_text(layouts), EndsWith("; few layouts per run: longer runs have more"));
+  EXPECT_THAT(layouts_text(layouts), EndsWith("; few layouts in 3 runs: longer runs have more"));
   layouts.median_epochs = 2;
   EXPECT_THAT(layouts_text(layouts),
-              EndsWith("randomized; few layouts per run (median 2): longer runs have more"));
+              EndsWith("randomized; few layouts in 3 runs (median 2): longer runs have more"));
   layouts.period_is_chosen = false;
   EXPECT_THAT(layouts_text(layouts),
               HasSubstr("warning: 3 had fewer than 30 layouts: choose a shorter period"));
@@ -42,10 +42,11 @@ TEST(LayoutsText, AShortOneHasTheWarningsWithoutWhatIsUsual) {
                   .fixed_heaps = 5,
                   .few_epochs = 9,
                   .period_is_chosen = true};
-  EXPECT_EQ(layouts_text(layouts, true),
-            "9 of 9 trials randomized (code heap repeated 500ms); few layouts per run (median 2): "
-            "longer runs have more; warning: in 5, most of the heap's bytes were not placed at "
-            "random");
+  EXPECT_EQ(
+      layouts_text(layouts, true),
+      "9 of 9 trials randomized (code heap repeated 500ms); few layouts in 9 runs (median 2): "
+      "longer runs have more; warning: in 5, most of the heap's bytes were not placed at "
+      "random");
   layouts.least_share = 0.2;
   EXPECT_THAT(layouts_text(layouts, true),
               HasSubstr("; 99.76 % of their code moved (at least 20 %); few"));
