@@ -19,4 +19,21 @@ needed=$(sed -n '/^needed=(/,/^)/p' dev)
 for package in libgtest-dev chromium valgrind gdb systemd meson mold libjemalloc-dev coz-profiler libclang-rt-19-dev; do
   grep -qw -- "$package" <<<"$needed" && fail "./dev run installs $package"
 done
+
+# Without a terminal, progress is printed when it is made, and not in blocks; messages of compilers stay.
+compile=$(sed -n '/^compile() {$/,/^}$/p' dev)
+[ -n "$compile" ] || fail './dev has no function compile'
+ninja() {
+  echo 'ninja: Entering directory `build'"'"
+  echo '@  5%@1.2@x'
+  echo '@ 12%@3.9@x'
+  for _ in {1..100}; do
+    grep -q '^dev: compiled 12 % after 3 s$' "$work/progress" && { echo 'a warning in time'; return; }
+    sleep 0.1
+  done
+  echo 'too late'
+}
+(build=build preset='' && eval "$compile" && compile) 2>"$work/progress"
+[ "$(cat "$work/progress")" = 'dev: compiled 12 % after 3 s
+a warning in time' ] || fail "the progress is not told in time: $(cat "$work/progress")"
 finish

@@ -25,6 +25,17 @@ clang-format-19 --dry-run --Werror "${formatted[@]}" || bad=1
 while IFS=: read -r file link; do
   [[ $link == http* || -e $(dirname "$file")/${link%%#*} ]] || { echo "$file: there is no $link"; bad=1; }
 done < <(git ls-files '*.md' | xargs grep -HoP '(\]\(|^\[[a-z0-9]+\]: )\K[^)# ]+(?=[)#]|$)')
+# A link to a part of a document names one of its headings.
+anchors() { # anchors FILE: of its headings, as GitHub makes them
+  awk '/^```/ { code = !code } /^#+ / && !code { sub(/^#+ +/, ""); print tolower($0) }' "$1" |
+    sed -E 's/\[([^]]*)\]\([^)]*\)/\1/g; s/[^a-z0-9 _-]//g; s/ /-/g'
+}
+while IFS=: read -r file link; do
+  target=${link%%#*}
+  [[ -z $target ]] && target=$file || target=$(dirname "$file")/$target
+  [[ $target == *.md ]] || continue
+  anchors "$target" | grep -qxF -- "${link#*#}" || { echo "$file: $target has no heading for #${link#*#}"; bad=1; }
+done < <(git ls-files '*.md' | xargs grep -HoP '(\]\(|^\[[a-z0-9]+\]: )(?!http)\K[^) ]*#[^) ]+(?=[)]|$)')
 while read -r path; do
   compgen -G "$path" >/dev/null || { echo "doc/contributing.md: there is no $path"; bad=1; }
 done < <(grep -oP '`\K(plan|design|stats|runtime|tests|doc|bench|\.ci)/[a-z_0-9/.*-]+(?=`)' doc/contributing.md | grep -v '^bench/soundness$')
@@ -64,7 +75,10 @@ awk -F ' *\\| *' '
     if (lines != 15) { print "README.md: the plan has " lines + 0 " lines"; bad = 1 }
     exit bad
   }' README.md || bad=1
-[[ $(wc -l <doc/story.md) -le 65 ]] || { echo "doc/story.md has more than 65 lines"; bad=1; }
+[[ $(wc -l <doc/story.md) -le 60 ]] || { echo "doc/story.md has more than 60 lines"; bad=1; }
+# README.md states the problem in three sentences.
+sentences=$(awk '/^\*\*/ { after = 1; next } after && NF { said = 1; print } said && !NF { exit }' README.md | tr '\n' ' ' | grep -oE '[.?!] ' | wc -l)
+[[ $sentences == 3 ]] || { echo "README.md states the problem in $sentences sentences instead of 3"; bad=1; }
 [[ $(wc -l <README.md) -le 150 && $(wc -L <README.md) -le 120 ]] || { echo "README.md has at most 150 lines of 120 characters"; bad=1; }
 
 # The pictures: doc/pictures/make draws each of them, a document shows it, it loads nothing, and all together are small.
