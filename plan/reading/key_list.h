@@ -366,7 +366,7 @@ inline constexpr Key keys[] = {
      "with `best-effort` or `strict`, stabd changes the machine settings that disturb trials, and "
      "restores them at the end; `best-effort` changes as many settings as possible before the "
      "first trial and lists the others; `strict` runs trials only if all of these settings are "
-     "quiet"},
+     "quiet; `machine.quiet` is another name for this key"},
     {"machine.knobs", Choices{words::knobs}, "with `quiesce`: the only settings that stabd changes",
      "the standard knobs of `stabctl quiet status`"},
     {"machine.wait_for_quiet", Duration{},
@@ -411,12 +411,14 @@ inline constexpr Key keys[] = {
 
     {"analysis.response", Other{response_words},
      "the value that is compared, or an array of such values, each with its own verdicts; "
-     "`main_to_exit` and regions need programs that szc built",
+     "`main_to_exit` and regions need programs that szc built; `analysis.metric` is another name "
+     "for this key",
      "`\"wall\"`; `\"relative_cpu\"` if all benchmarks have `beside`"},
     {"analysis.log", Flag{true},
      "whether to compare geometric means; always `false` in a padding study and with `stabilizer`"},
     {"analysis.alpha", Number{0.0001, 0.5, 0.05}, "the significance level of the tests"},
-    {"analysis.equivalence", Percentage{}, "the smallest change that matters", "none"},
+    {"analysis.equivalence", Percentage{},
+     "the smallest change that matters; `analysis.margin` is another name for this key", "none"},
     {"analysis.method", Choice{words::methods, "standard"},
      "`stabilizer` is the procedure of the STABILIZER paper (2013), on values without logarithms, "
      "for `within-subjects`"},
@@ -451,6 +453,17 @@ inline constexpr Key keys[] = {
      "whether lower or higher values of the response are better"},
     {"analysis.higher", Texts{is_event, event_rule},
      "the further responses for which higher values are better", "none"}};
+
+// Names that new users understand, for keys whose own names they may not. The reader takes both names
+// of a key, but not both in one plan.
+struct OtherName {
+  std::string_view table;
+  std::string_view better;
+  std::string_view key;
+};
+inline constexpr OtherName other_names[] = {{"analysis", "metric", "response"},
+                                            {"analysis", "margin", "equivalence"},
+                                            {"machine", "quiet", "quiesce"}};
 
 template <Path path>
 inline constexpr const auto& kind_of = toml::kind_of<keys, path>;

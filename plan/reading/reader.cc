@@ -11,6 +11,7 @@
 #include "design/model.h"
 #include "design/resolve.h"
 #include "plan/reading/draft.h"
+#include "plan/reading/key_list.h"
 #include "plan/texts.h"
 
 namespace stab::plan {
@@ -67,6 +68,26 @@ std::optional<toml::SyntaxError> single_header(std::string_view text) {
                       header.name)};
   }
   return std::nullopt;
+}
+
+// Gives keys that have a better name the name that the rest of the reader knows.
+void use_own_names(Value& tree, Draft& draft) {
+  for (const OtherName& other : other_names) {
+    const auto table = std::ranges::find(std::get<Pairs>(tree.data), other.table, &Pair::key);
+    if (table == std::get<Pairs>(tree.data).end()) continue;
+    auto* pairs = std::get_if<Pairs>(&table->value.data);
+    if (pairs == nullptr) continue;
+    const auto better = std::ranges::find(*pairs, other.better, &Pair::key);
+    if (better == pairs->end()) continue;
+    if (std::ranges::find(*pairs, other.key, &Pair::key) == pairs->end()) {
+      better->key = other.key;
+      continue;
+    }
+    draft.problems.add(better->at,
+                       fmt::format("'{0}.{1}' is another name for '{0}.{2}': use only one of them",
+                                   other.table, other.better, other.key));
+    pairs->erase(better);
+  }
 }
 
 void read_tables(const Value& tree, Draft& draft) {
@@ -200,7 +221,7 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
         {},
         fmt::format("the plan has {} bytes, but stabd reads at most {}: is this the right file?",
                     text.size(), max_plan_bytes));
-  const auto tree = toml::parse_toml(text);
+  auto tree = toml::parse_toml(text);
   if (!tree) {
     const auto header = single_header(text);
     return header ? only(header->at, header->message) : only(tree.error().at, tree.error().message);
@@ -209,6 +230,7 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
     return only(
         {}, "the plan is empty: it needs at least [experiment] with a name and one [[benchmark]]");
   Draft draft;
+  use_own_names(*tree, draft);
   read_tables(*tree, draft);
   check_tables(draft);
   if (!draft.problems.empty()) return std::unexpected(std::move(draft.problems).take());
