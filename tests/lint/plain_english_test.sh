@@ -105,11 +105,13 @@ openings() {  # reads file names, prints area, file and sentence
         for (split(/\n/, $part), "") {
           next if /^(SPDX-|shellcheck )/;
           if (/^ {5} *(\S.*)/ || !$item && /^((?!usage:)\S.*)/) { $paragraph .= " $1"; next }
+          my $term = "";
           for my $whole ($item ? split(/(?<=\S) {2,}(?=\S)/, $paragraph) : $paragraph) {
             $whole =~ s/\s+/ /g;
             $whole =~ s/^ | $//g;
             if (!$item) { sentences($area, $file, $whole) }
-            elsif ($whole !~ m{^(usage:|\S+/)}) { fragment($area, $file, $whole) }  # a command is no text
+            elsif ($whole !~ m{^(usage:|\S+/)}) { fragment($area, $term ? "$file, $term" : $file, $whole) }  # a command is no text
+            $term = $whole;
           }
           ($item, $paragraph) = (/^ |^usage:/ ? 1 : 0, $_);
         }
@@ -187,8 +189,8 @@ finds "$work/page.md" 'Of names a byte is two.' 'Those of one benchmark differ.'
 } >"$work/tried"
 finds "$work/tried" 'What a run costs.' 'those of a day' 'Whoever waits is told.' 'Who asks for runs waits.' 'of each kind' \
   '...; what it takes is known by then'
-said=$(EACH_SENTENCE=yes openings <<<"$work/tried" | cut -f 3)
-[[ $said == $'rounds; what it takes is known by then\nthe programs of this folder, one on each line' ]] ||
+said=$(EACH_SENTENCE=yes openings <<<"$work/tried" | cut -f 2- | sed "s|^$work/||")
+[[ $said == $'tried, --pairs N\trounds; what it takes is known by then\ntried, --list\tthe programs of this folder, one on each line' ]] ||
   { echo "it no longer draws the help of scripts:"; echo "$said"; exit 1; }
 
 drawn=$(draw 1)
