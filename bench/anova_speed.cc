@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long a factorial analysis of variance of many trials takes, and how much memory beyond the
-// data. See bench/anova.
+// Measures how long a factorial analysis of variance of many trials takes, and how much memory it
+// takes beyond the data. See bench/anova.
 #include <fmt/format.h>
 #include <sys/resource.h>
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// isolation_cost [ROUNDS]: what it costs to keep trials apart, as medians over so many rounds (400) of what differs within
-// a round, with 95 % intervals by the sign test. Needs root. In each round all arms run once, in random order, on one CPU.
+// isolation_cost [ROUNDS]: measures the cost of keeping trials apart. Prints medians over the
+// rounds (default: 400) of the differences within a round, with 95 % intervals by the sign test.
+// Needs root. In each round, every arm runs once on one CPU, in random order.
 //
-//   page faults   a program that does nothing but touch new pages, in a trial's cgroup and at the top of the tree, each
-//                 compared with the cgroup in which stabd would be: the ratio of CPU time
-//   one trial     from the start of /bin/true to its end, in namespaces or a cgroup of its own, compared with a start
-//                 without them: microseconds more. These are the least that a start in them can take.
+//   page faults   a program that only touches new pages, in a trial's cgroup and at the top of the
+//                 cgroup tree. Each is compared with the cgroup that would contain stabd. Prints
+//                 the ratio of CPU time.
+//   one trial     the time from the start of /bin/true to its end, in namespaces or a cgroup of its
+//                 own, compared with a start without them. Prints the difference in microseconds,
+//                 which is the least that such a start can cost.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES [UID]]]]: adds an experiment of at least
-// so many trials to the database in the folder STATE, as if they had been run, each with so many
-// readings (5) and so many samples (none) of each of twenty benchmarks of Google Benchmark, which then
-// are the response, and prints its id. The experiment belongs to the user UID (root). For measurements
-// and tests of what reads many trials.
+// make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES [UID]]]]: adds an experiment to
+// the database in the folder STATE, and prints its id. The experiment has at least TRIALS trials,
+// as if they had been run, and belongs to the user UID (default: root). Each trial has READINGS
+// readings (default: 5). If SAMPLES is not 0 (the default), each trial has SAMPLES samples of each
+// of twenty benchmarks of Google Benchmark, and these benchmarks are the response. Measurements
+// and tests of reading many trials use this program.
 #include <fmt/format.h>
 
 #include <algorithm>

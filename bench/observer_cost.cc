@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// observer_cost [TRIALS]: what it takes to ask the kernel before and after a trial how quiet the
-// machine is (machine/observer.h), both together: the median and the 99th percentile of so many
-// (5000).
+// observer_cost [TRIALS]: measures the time it takes to read from the kernel, before and after a
+// trial, how quiet the machine is (machine/observer.h). Prints the median and the 99th percentile
+// of both together, over TRIALS measurements (default: 5000).
 #include <fmt/format.h>
 #include <time.h>
 

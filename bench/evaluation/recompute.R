@@ -1,12 +1,13 @@
 #!/usr/bin/env Rscript
 # SPDX-License-Identifier: MIT
-# Computes the numbers of the evaluation's tables again from its CSV files, without stabctl, and compares them with the
+# Computes the numbers in the evaluation's tables again from its CSV files, without stabctl, and compares them with the
 # tables in doc/evaluation.md:
 #
 #   bench/evaluation/recompute.R [--results FOLDER] [--page FILE] [PART...]
 #
-# It prints how many numbers it compared and how many differ by more than their last digit, and exits with 1 if any does.
-# Limits of intervals are compared where stabctl found no correlation between blocks; there they are Student's.
+# It prints how many numbers it compared and how many differ by more than their last digit, and exits with 1 if any number
+# differs. It compares the limits of an interval only if stabctl found no correlation between blocks. In this case, the
+# limits come from Student's t distribution.
 args <- commandArgs(trailingOnly = FALSE)
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", args, value = TRUE)[1])))
 parts <- commandArgs(trailingOnly = TRUE)

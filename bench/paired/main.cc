@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// paired_runs FILE: runs what the file describes (program.h) and prints paired ratios. Scripts of
-// bench/ prepare the file.
+// paired_runs FILE: runs the programs that FILE describes (program.h), and prints paired ratios.
+// Scripts in bench/ write the file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -70,15 +70,18 @@ int main(int argc, char** argv) {
   Options options;
   unsigned cpu = 0;
   CLI::App app{"Runs the arms of programs in interleaved rounds and prints paired ratios."};
-  app.add_option("file", options.file, "What to run: see bench/paired/program.h")->required();
-  app.add_option("--pairs", options.plan.rounds, "Rounds")->capture_default_str();
-  app.add_option("--seed", options.plan.seed, "Of all random choices")->capture_default_str();
+  app.add_option("file", options.file, "The programs to run: see bench/paired/program.h")
+      ->required();
+  app.add_option("--pairs", options.plan.rounds, "The number of rounds")->capture_default_str();
+  app.add_option("--seed", options.plan.seed, "The seed of all random choices")
+      ->capture_default_str();
   app.add_option("--alpha", options.alpha, "1 - coverage of the intervals")->capture_default_str();
-  app.add_option("--timeout", options.plan.timeout, "Seconds, of a run")->capture_default_str();
+  app.add_option("--timeout", options.plan.timeout, "The longest time of a run, in seconds")
+      ->capture_default_str();
   const auto* bound = app.add_option("--cpu", cpu, "Bind the runs to this CPU");
   app.add_option("--json", options.json, "Also write all runs and results to this file");
-  app.add_flag("--differences", options.differences, "Differences in ms in the place of ratios");
-  app.add_flag("--quiet", options.quiet, "No progress");
+  app.add_flag("--differences", options.differences, "Print differences in ms instead of ratios");
+  app.add_flag("--quiet", options.quiet, "Show no progress");
   CLI11_PARSE(app, argc, argv);
   if (*bound) options.plan.cpu = cpu;
   const auto status = run(options);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How often are verdicts wrong beside a control, and what does the control cost in power? Stores
-// experiments whose truth is known, as a daemon would have, on machines that disturb them, and asks
-// 'stabctl report' of each:
+// Measures how often verdicts are wrong if there is a control, and how much power the control
+// costs. Stores experiments whose truth is known, as a daemon stores them, on machines that disturb
+// them, and asks `stabctl report` about each experiment:
 //   build/bench/control_soundness build/bin/stabctl [EXPERIMENTS] [--only TEXT] [--nothing-only]
-// A row a machine and a plan: with a control, without one, and with a control and a sequential rule
-// that is asked five times. Ends with 1 if verdicts are wrong in surely more than 5 % of the
-// experiments, or if a verdict and the control's interval contradict each other in any of them.
+// Prints a row for each machine and plan: with a control, without a control, and with a control and
+// a sequential rule that decides five times. Exits with 1 if verdicts are wrong in surely more than
+// 5 % of the experiments, or if a verdict contradicts the control's interval in any experiment.
 #include <fmt/format.h>
 #include <unistd.h>
 

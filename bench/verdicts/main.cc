@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Are verdicts as seldom wrong as reports say? Simulates experiments whose truth is known, asks
-// 'stabctl analyze' of each (or the functions that it calls), and prints a table:
-//   build/bench/soundness                                2,000 experiments a line, by the functions
-//   build/bench/soundness --command build/bin/stabctl    the same through the command
+// Measures whether verdicts are wrong as rarely as reports say. Simulates experiments whose truth
+// is known, asks `stabctl analyze` about each of them (or the functions that it calls), and prints
+// a table:
+//   build/bench/soundness                                2,000 experiments for each line, with the
+//                                                        functions
+//   build/bench/soundness --command build/bin/stabctl    the same with the command
 //   build/bench/soundness --command build/bin/stabctl --results FILE --table doc/statistics.md
-//     the campaign: what is done is kept in FILE, a later start goes on, and the page's table is made
-//     of it
+//     the campaign: FILE keeps the results, a later start continues, and the table of the page is
+//     made from the results
 //   build/bench/soundness --experiments 200 [--only TEXT]
-//   build/bench/soundness --through build/bin/stabctl    both say the same of the data
-// Stopping rules, fractions, padding studies and histories are in no table of numbers, so those lines
-// are by the functions. --commits makes histories shorter than the table says. Ends with 1 if a line misses what it is held to by more than chance does in one of a
-// hundred runs of the whole table.
+//   build/bench/soundness --through build/bin/stabctl    compares the command with the functions on
+//                                                        the same data
+// A table of numbers can't contain stopping rules, fractions, padding studies and histories, so the
+// functions analyze the experiments of these lines. --commits makes histories shorter than the
+// table says. Exits with 1 if a line misses its goal by more than chance does in one of a hundred
+// runs of the whole table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -353,18 +357,18 @@ int main(int argc, char** argv) {
   Setup setup;
   std::string through;
   app.add_option("--experiments", setup.experiments,
-                 "A line; the worst one gets five times as many")
+                 "Experiments for each line; the worst line gets five times as many")
       ->capture_default_str();
   app.add_option("--commits", setup.commits, "Experiments of each simulated history")
       ->capture_default_str();
   app.add_option("--only", setup.only, "Lines whose name has this text");
   app.add_option("--command", setup.stabctl,
-                 "A stabctl: ask its 'analyze' of each experiment, not the functions");
+                 "A stabctl whose 'analyze' analyzes each experiment, instead of the functions");
   app.add_option("--results", setup.results,
-                 "A file that keeps what is done, so that a later start goes on");
-  app.add_option("--table", setup.table, "A page: its table of experiments is made of the results");
-  app.add_option("--through", through,
-                 "A stabctl: ask its 'analyze' as well, and compare what it says");
+                 "A file that keeps the results, so that a later start continues");
+  app.add_option("--table", setup.table,
+                 "A page whose table of experiments is made from the results");
+  app.add_option("--through", through, "A stabctl whose 'analyze' is compared with the functions");
   CLI11_PARSE(app, argc, argv);
   if (through.empty()) {
     setup.folder =

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How often does `stabctl ab` call a program different from itself? Takes recorded trials of one
-// that was compared with itself, draws blocks of them again and again, swaps the two by chance, and
-// has the functions decide that the daemon calls at its looks (results/stopping.h, stats/analyse):
+// Measures how often `stabctl ab` finds a difference between a program and itself. Takes recorded
+// trials of a program that was compared with itself, draws blocks of these trials again and again,
+// and swaps the two versions by chance. Then the functions that the daemon calls at its looks
+// decide (results/stopping.h, stats/analyse):
 //   build/bench/resampled trials.csv [EXPERIMENTS] [BLOCKS] [SECONDS]
-// The file is one of `stabctl export --format csv`. Ends with 1 if surely more than 5 % are wrong.
+// `stabctl export --format csv` writes such a file. Exits with 1 if surely more than 5 % of the
+// decisions are wrong.
 #include <fmt/format.h>
 
 #include <algorithm>

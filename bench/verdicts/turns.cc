@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Are verdicts on events that take turns (measure.rotate) as seldom wrong as others? Stores
-// experiments whose truth is known, as a daemon would have, and asks 'stabctl report' of each:
+// Measures whether verdicts on events that take turns (measure.rotate) are wrong as rarely as other
+// verdicts. Stores experiments whose truth is known, as a daemon stores them, and asks
+// `stabctl report` about each experiment:
 //   build/bench/turns_soundness build/bin/stabctl [EXPERIMENTS]
-// Ends with 1 if a number has wrong verdicts in surely more than 5 % of the experiments in which
-// nothing differs, if changes are not found, or if 'report --response' says something else than the
-// report of all.
+// Exits with 1 if the verdicts on a number are wrong in surely more than 5 % of the experiments in
+// which nothing differs, if changes are not found, or if `report --response` differs from the
+// report of all numbers.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The alarms of series, for comparison with another program: each line of the input is a series of
-// numbers, each line of the output has "raised at" of each of its alarms.
+// Prints the alarms of series, for comparison with another program. Each line of the input is a
+// series of numbers. Each line of the output shows where each alarm of the series was raised.
 //   build/bench/watched < SERIES
 #include <fmt/format.h>
 

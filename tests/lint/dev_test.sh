@@ -8,6 +8,7 @@ help=$(./dev help)
 for verb in run test quick build packages; do
   grep -q "^  ./dev $verb " <<<"$help" || fail "the help does not have $verb: $help"
 done
+grep -q '^A second call skips .* PRESET=' <<<"$(tail -n 1 <<<"$help")" || fail "the help does not end with its last sentence: $help"
 said=$(./dev nonsense 2>&1) && fail "nonsense is accepted"
 [ "$said" = "$help" ] || fail "nonsense is not answered with the help: $said"
 said=$(./dev quick no/such/folder 2>&1) && fail "a folder that is not there is accepted"

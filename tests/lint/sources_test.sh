@@ -21,6 +21,11 @@ fi
 
 mapfile -t formatted < <(git ls-files -co --exclude-standard '*.h' '*.cc' '*.cpp' | grep -v '^tests/programs/')
 clang-format-19 --dry-run --Werror "${formatted[@]}" || bad=1
+# A script that prints its first comment prints all of it: the last line is found by what follows, not by its number.
+if git grep -nE "sed -n '[0-9]+,[0-9]+s/\^#"; then
+  echo "these scripts may cut off their help: print it with sed -n '3,/^[^#]/s/^# \{0,1\}//p'"
+  bad=1
+fi
 # Links of documents, and what doc/contributing.md names, are there.
 while IFS=: read -r file link; do
   [[ $link == http* || -e $(dirname "$file")/${link%%#*} ]] || { echo "$file: there is no $link"; bad=1; }
