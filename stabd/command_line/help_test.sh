@@ -75,6 +75,10 @@ helped analyze two.csv --metric c --factors a
 helped analyze two.csv --metric b --factors c
 helped analyze two.csv --metric b --factors a --margin much
 helped analyze two.csv --metric b --factors a --answer like-these
+# A message uses the better name of an option that has two.
+refused "--metric: name the column" analyze two.csv --factors a
+refused "--margin much: give a share" analyze two.csv --response b --factors a --equivalence much
+refused "--metric nope: " ab --response nope -- true true
 helped watch --fail-on rain 1
 helped pause
 helped logs -f 1 --folder .
@@ -106,6 +110,7 @@ grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
 refused "this plan does not use Slurm" submit --dry-run dry/local.toml
+refused "--noise much: give a share" check --sd much dry/local.toml
 refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
 for option in --again --web --html=page; do refused "cannot be used together" run --dry-run "$option" dry/nodes.toml; done
 stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
