@@ -87,6 +87,12 @@ helped export 1 --json --format coz
 helped causal --load x -- true
 refused "'stabctl keys' explains the keys of plans" check there.toml
 [[ $(tail -n 1 said) == "'stabctl keys' explains"* ]] || fail "the last line is: $(tail -n 1 said)"
+mkdir results
+: >results/stabd.db
+refused "results is a folder: name the TOML file of a plan ('stabctl keys'" check results
+refused "to read the results in this folder: stabctl report --folder 'results'" run results
+truncate -s 2M large.toml
+refused "a plan is a TOML file that you can read ('stabctl keys' explains its keys)" check large.toml
 for verb in report machines rm; do
   words="1 --folder nowhere"
   [[ $verb != machines ]] || words="--folder nowhere"
