@@ -278,7 +278,7 @@ else
   done
 fi
 
-# Not everybody has these shells. The last lines ask a daemon.
+# The last lines ask a daemon.
 begin_daemon
 for shell in zsh fish; do
   stabctl completion $shell >script.$shell
@@ -287,7 +287,7 @@ for shell in zsh fish; do
 done
 mkdir bin
 ln -s "$(command -v stabctl)" bin/stabctl
-# in_zsh WORD..., as they are typed: what zsh's functions get to hear
+# in_zsh WORD..., as they are typed: what zsh's functions get to hear. Nothing to offer is no failure.
 in_zsh() {
   zsh -fc '
     compdef() { }
@@ -296,11 +296,11 @@ in_zsh() {
     _describe() { print -rl -- "${(@P)2}" | sed "s/:.*//"; }
     source ./script.zsh
     words=("$@") CURRENT=$#
-    _stabctl' zsh "$@"
+    _stabctl || true' zsh "$@"
 }
 in_fish() { HOME=$work fish -c 'source ./script.fish; complete -C "$argv"' "$@" | cut -f 1; }
 for shell in zsh fish; do
-  command -v $shell >/dev/null || { echo "skipped: no $shell here"; continue; }
+  command -v $shell >/dev/null || { skipped "$shell is not installed"; continue; }
   case $shell in
     zsh) line() { HOME=$work in_zsh "$@"; }; plans='files -g *.toml' ;;
     fish) line() { in_fish "$*"; }; plans='plan.toml plans/' ;;
