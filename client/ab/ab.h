@@ -69,8 +69,8 @@ struct DemoOptions {
   bool json = false;
 };
 
-// What `stabctl demo` has measured: logarithms of CPU times, one of each round. The first vectors are
-// from fixed layouts, the second ones from random layouts.
+// The measurements of `stabctl demo`: logarithms of CPU times, one of each round. The first vectors
+// are from fixed layouts, the second ones from random layouts.
 struct DemoRuns {
   std::size_t fast = 0;  // the link orders, counted from 0; `slow` was the slower one at first
   std::size_t slow = 1;
@@ -78,7 +78,7 @@ struct DemoRuns {
   std::array<std::vector<double>, 2> slow_runs{};
 };
 
-// What the user sees of them.
+// The text or the JSON that the user sees.
 std::string demo_text(const DemoRuns& runs);
 std::string demo_json(const DemoRuns& runs, std::uint64_t seed);
 
