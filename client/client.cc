@@ -76,8 +76,8 @@ Result<void> is_ours(const std::string& path, int socket) {
                   path, daemon.uid));
 }
 
-// Says where the log of the daemon at this socket is. The daemon of 'stabctl run' has its socket and
-// its log in the run's folder.
+// Says where the log of the daemon at this socket is. The daemon of 'stabctl run' has its socket
+// and its log in the run's folder.
 std::string closed_by(const std::string& socket) {
   const std::string log = std::filesystem::path(socket).replace_filename("stabd.log").string();
   if (access(log.c_str(), F_OK) == 0)

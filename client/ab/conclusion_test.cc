@@ -374,8 +374,8 @@ TEST(Conclusion, AsMarkdownEachVersionIsARow) {
                         "- new is slower than old: +5 %"));
 }
 
-// Twelve rounds of `stabctl demo`. The slow order takes longer by this share, and by `noise` more in
-// one half of the rounds and less in the other.
+// Twelve rounds of `stabctl demo`. The slow order takes longer by this share, and by `noise` more
+// in one half of the rounds and less in the other.
 struct DemoCase {
   double change = 0;
   double noise = 0.001;
