@@ -243,7 +243,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   spec.sums_of_squares =
       options.sums_of_squares == 3 ? stats::SumsOfSquares::type3 : stats::SumsOfSquares::type2;
   if (!options.equivalence.empty()) {
-    const auto margin = read_share("--equivalence", options.equivalence);
+    const auto margin = read_share("--margin", options.equivalence);
     if (!margin) return std::unexpected(margin.error());
     spec.equivalence = *margin;
   }
@@ -401,7 +401,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
 }
 
 Result<Task> task_of_csv(const AnalyzeOptions& options, const std::vector<Input>& inputs) {
-  if (options.response.empty()) return wrong_call("--response: name the column of measured values");
+  if (options.response.empty()) return wrong_call("--metric: name the column of measured values");
   const auto factor = factor_of_files(options);
   if (!factor) return std::unexpected(factor.error());
   auto spec = analyze_spec(options);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "client/streams.h"
@@ -75,6 +76,16 @@ Result<void> is_ours(const std::string& path, int socket) {
                   path, daemon.uid));
 }
 
+// Says where the log of the daemon at this socket is. The daemon of 'stabctl run' has its socket
+// and its log in the run's folder.
+std::string closed_by(const std::string& socket) {
+  const std::string log = std::filesystem::path(socket).replace_filename("stabd.log").string();
+  if (access(log.c_str(), F_OK) == 0)
+    return "stabd closed the connection: its log may say why, see " + log;
+  return "stabd closed the connection: its log may say why ('journalctl -u stabd' if systemd runs "
+         "stabd, stabd.log in the folder of a run, and otherwise stabd's stderr)";
+}
+
 protocol::HelloRequest greeting() {
   return {.protocol = protocol::version, .version = STAB_VERSION};
 }
@@ -89,8 +100,9 @@ std::string too_large(std::size_t most) {
 
 }  // namespace
 
-Client::Client(Fd socket, std::size_t most)
+Client::Client(Fd socket, std::string path, std::size_t most)
     : socket_(std::move(socket)),
+      path_(std::move(path)),
       channel_(std::make_unique<protocol::Channel>(socket_.get(), most, too_large(most))) {}
 
 Result<Client> Client::reach(const std::vector<std::string>& sockets, std::size_t most) {
@@ -112,7 +124,7 @@ Result<Client> Client::reach(const std::vector<std::string>& sockets, std::size_
     // Several paths are defaults, which the user did not name; the last one is the system's.
     if (path != sockets.back())
       if (auto ours = is_ours(path, socket->fd.get()); !ours) return std::unexpected(ours.error());
-    return Client(std::move(socket->fd), most);
+    return Client(std::move(socket->fd), path, most);
   }
   return fail(
       fmt::format("no stabd answers at {}: start one with 'stabd', name its socket with "
@@ -143,7 +155,7 @@ Result<std::optional<std::string>> Client::arrived() {
     if (poll(&socket, 1, 0) <= 0) return std::nullopt;
     const auto more = channel_->fill();
     if (!more) return std::unexpected(more.error());
-    if (!*more) return fail("stabd closed the connection: see its log");
+    if (!*more) return fail(closed_by(path_));
   }
 }
 
@@ -174,7 +186,7 @@ Result<std::optional<std::string>> Client::receive(int signal_fd) {
     if (fds[1].revents != 0) return std::nullopt;
     const auto more = channel_->fill();
     if (!more) return std::unexpected(more.error());
-    if (!*more) return fail("stabd closed the connection: see its log");
+    if (!*more) return fail(closed_by(path_));
   }
 }
 
@@ -182,7 +194,7 @@ Result<std::string> Client::exchange(const std::string& line) {
   // A daemon that refused the connection has hung up, but its message can still be read.
   const auto sent = channel_->send(line);
   auto reply = receive();
-  if (!sent && !reply) return fail("stabd closed the connection: see its log");
+  if (!sent && !reply) return fail(closed_by(path_));
   if (!reply) return std::unexpected(reply.error());
   return std::move(**reply);
 }

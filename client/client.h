@@ -48,7 +48,7 @@ class Client {
   Result<std::optional<protocol::Progress>> listen(int signal_fd);
 
  private:
-  Client(Fd socket, std::size_t most);
+  Client(Fd socket, std::string path, std::size_t most);
   static Result<Client> reach(const std::vector<std::string>& sockets, std::size_t most);
   Result<void> greet();
   Result<std::string> exchange(const std::string& line);
@@ -57,6 +57,7 @@ class Client {
   Result<std::optional<std::string>> receive(int signal_fd = -1);
 
   Fd socket_;
+  std::string path_;
   std::unique_ptr<protocol::Channel> channel_;
   bool greeted_ = false;
 };

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <fstream>
+#include <optional>
 #include <thread>
 
 #include "base/testing.h"
@@ -13,12 +15,18 @@
 namespace stab::client {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-// What a client makes of somebody at its socket who answers the first line with this one.
-Result<Client> greeted_with(const std::string& answer, std::size_t most = Client::max_answer) {
+// What a client makes of somebody at its socket who answers the first line with this one, or hangs
+// up. The socket is in a folder that may have another file.
+Result<Client> greeted_with(const std::optional<std::string>& answer,
+                            std::size_t most = Client::max_answer, const std::string& beside = "") {
   const test::Folder folder;
   const std::string path = folder / "s.sock";
+  if (!beside.empty()) std::ofstream(folder / beside) << "why\n";
   const Fd server(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -29,7 +37,7 @@ Result<Client> greeted_with(const std::string& answer, std::size_t most = Client
     const Fd connection(accept(server.get(), nullptr, nullptr));
     protocol::Channel channel(connection.get(), 1 << 20);
     static_cast<void>(channel.receive());
-    static_cast<void>(channel.send(answer));
+    if (answer) static_cast<void>(channel.send(*answer));
   });
   return Client::connect({path}, most);
 }
@@ -45,6 +53,16 @@ TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {
 TEST(Client, AnAnswerThatIsNoneIsAnError) {
   for (const char* answer : {"", "hello", "{}", R"({"ok":true})", R"({"ok":1})"})
     EXPECT_FALSE(greeted_with(answer)) << answer;
+}
+
+TEST(Client, SaysWhereTheLogOfADaemonIsThatHangsUp) {
+  const auto of_daemon = greeted_with(std::nullopt);
+  ASSERT_FALSE(of_daemon);
+  EXPECT_THAT(of_daemon.error().message,
+              AllOf(HasSubstr("stabd closed the connection"), HasSubstr("'journalctl -u stabd'")));
+  const auto of_run = greeted_with(std::nullopt, Client::max_answer, "stabd.log");
+  ASSERT_FALSE(of_run);
+  EXPECT_THAT(of_run.error().message, AllOf(EndsWith("/stabd.log"), Not(HasSubstr("journalctl"))));
 }
 
 TEST(Client, AnAnswerThatIsTooLargeIsAnErrorThatNamesTheLimitAndAWayOut) {

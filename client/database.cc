@@ -260,11 +260,15 @@ Result<void> print(const Common& common, const protocol::RemoveReply& gone, bool
   return flush_output();
 }
 
-// Fails if the experiment has not ended.
-Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t id) {
+// Fails if the experiment has not ended. The database's name is for messages.
+Result<protocol::RemoveReply> what_would_go(store::Reader& store, const std::string& database,
+                                            std::int64_t id) {
   const auto found = store.experiment(id);
   if (!found) return fail(found.error().message);
-  if (!*found) return fail(fmt::format("there is no experiment {}", id));
+  if (!*found) {
+    const auto ids = ids_in(store);
+    return ids ? no_experiment(id, database, *ids) : std::unexpected(ids.error());
+  }
   if ((*found)->ended_ns == 0)
     return fail(fmt::format(
         "experiment {} cannot be removed, because it has not ended: to continue the experiment, "
@@ -279,8 +283,9 @@ Result<protocol::RemoveReply> what_would_go(store::Reader& store, std::int64_t i
                                .events = content->events};
 }
 
-Result<protocol::RemoveReply> remove_stored(store::Store& store, std::int64_t id) {
-  auto gone = what_would_go(store, id);
+Result<protocol::RemoveReply> remove_stored(store::Store& store, const std::string& database,
+                                            std::int64_t id) {
+  auto gone = what_would_go(store, database, id);
   if (!gone) return gone;
   const auto found = store.experiment(id);
   upkeep::Upkeep upkeep(store);
@@ -319,11 +324,12 @@ Result<int> remove(const Common& common, const std::vector<std::int64_t>& ids, b
     auto reader = store::Reader::open(database);
     if (!reader) return fail(reader.error().message);
     return remove_each(common, ids, dry,
-                       [&](std::int64_t id) { return what_would_go(**reader, id); });
+                       [&](std::int64_t id) { return what_would_go(**reader, database, id); });
   }
   auto store = store::Store::open(database);
   if (!store) return fail(store.error().message);
-  return remove_each(common, ids, dry, [&](std::int64_t id) { return remove_stored(**store, id); });
+  return remove_each(common, ids, dry,
+                     [&](std::int64_t id) { return remove_stored(**store, database, id); });
 }
 
 namespace {

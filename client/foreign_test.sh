@@ -233,7 +233,7 @@ says words "no verdict: each level has only one file"
 analyze 1 one.csv two.csv --response y --factors opt --factor opt
 says err "the factor that tells the files apart is named opt, but a column already has this name"
 analyze 1 one.csv two.csv
-says err "--response: name the column of measured values"
+says err "--metric: name the column of measured values"
 analyze 1 one.csv two.json --response y
 says err "come from different tools"
 analyze 1 - - --response y

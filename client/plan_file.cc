@@ -135,9 +135,16 @@ Result<PlanFile> read_plan_file(const std::string& path, const std::string& mach
         "there is no file {}: name the TOML file of a plan ('stabctl keys' explains the keys)",
         path));
   if (fs::is_directory(path, error))
-    return fail(fmt::format("{} is a folder: name the plan's file", path));
+    return fail(fmt::format(
+        "{} is a folder: name the TOML file of a plan ('stabctl keys' explains the keys){}", path,
+        fs::exists(path + "/stabd.db", error)
+            ? "; to read the results in this folder: stabctl report --folder " + shell_quote(path)
+            : ""));
   auto text = read_file(path, plan::max_plan_bytes);
-  if (!text) return fail(fmt::format("{}; is it a plan?", text.error().message));
+  if (!text)
+    return fail(fmt::format(
+        "{}; a plan is a TOML file that you can read ('stabctl keys' explains its keys)",
+        text.error().message));
   const fs::path absolute = fs::canonical(path, error);
   if (error) return fail(fmt::format("cannot find {}: {}", path, error.message()));
   PlanFile file{.path = path, .directory = absolute.parent_path().string(), .text = ""};

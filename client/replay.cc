@@ -110,7 +110,11 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   }
   // Another user has other variables and folders, and may not be allowed to read the build.
   if (trial->uid != geteuid())
-    return fail(fmt::format("user {} ran this trial: replay it as that user", trial->uid));
+    return fail(
+        fmt::format("user {} ran this trial: replay it as that user, as in: sudo -u '#{}' "
+                    "stabctl replay {} {}{}",
+                    trial->uid, trial->uid, options.id, options.position,
+                    common.state.empty() ? "" : " --folder " + shell_quote(common.state)));
   if (auto there = build_is_there(*trial); !there) return std::unexpected(there.error());
   // Does not limit the size of files, because a profiler writes its own files.
   protocol::RunRequest run = trial->run;

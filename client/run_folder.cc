@@ -313,11 +313,8 @@ std::vector<std::string> completed_folders(const std::string& runs, const std::s
 
 // Answers requests from the database in such a folder.
 
-namespace {
-
-// Includes damaged rows: a user who asks for one learns what is wrong with it.
-Result<std::vector<store::Id>> ids_in(const Stored& stored) {
-  const auto found = stored.reader->experiments();
+Result<std::vector<store::Id>> ids_in(store::Reader& reader) {
+  const auto found = reader.experiments();
   if (!found) return fail(found.error().message);
   std::vector<store::Id> ids;
   for (const store::Experiment& each : found->intact) ids.push_back(each.id);
@@ -326,21 +323,35 @@ Result<std::vector<store::Id>> ids_in(const Stored& stored) {
   return ids;
 }
 
+std::unexpected<Error> no_experiment(store::Id wanted, const std::string& database,
+                                     const std::vector<store::Id>& ids) {
+  if (ids.empty())
+    return fail(
+        fmt::format("there is no experiment {} in {}, which holds no experiments ('stabctl runs' "
+                    "lists the folders of runs)",
+                    wanted, database));
+  return fail(fmt::format("there is no experiment {} in {}: choose one of {}", wanted, database,
+                          fmt::join(ids, ", ")));
+}
+
+namespace {
+
 Result<store::Experiment> find(const Stored& stored, store::Id id) {
-  const auto ids = ids_in(stored);
+  const auto ids = ids_in(*stored.reader);
   if (!ids) return std::unexpected(ids.error());
   if (ids->empty())
-    return fail(fmt::format("{} holds no experiment: the run ended before the experiment began",
-                            stored.path));
+    return fail(
+        fmt::format("{} holds no experiment: the run ended before the experiment began. "
+                    "Repeat the command that started the run, or choose another folder "
+                    "('stabctl runs' lists the folders of runs)",
+                    stored.path));
   if (id == 0 && ids->size() > 1)
     return fail(
         fmt::format("{} holds the experiments {}: choose one", stored.path, fmt::join(*ids, ", ")));
   const store::Id wanted = id == 0 ? ids->front() : id;
   auto found = stored.reader->experiment(wanted);
   if (!found) return fail(found.error().message);
-  if (!*found)
-    return fail(fmt::format("there is no experiment {} in {}: choose one of {}", wanted,
-                            stored.path, fmt::join(*ids, ", ")));
+  if (!*found) return no_experiment(wanted, stored.path, *ids);
   return std::move(**found);
 }
 

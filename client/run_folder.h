@@ -66,6 +66,12 @@ struct Stored {
 Result<void> is_there(const std::string& database);
 // Opens the database in a folder. The error says how to find folders that have one.
 Result<Stored> open_stored(const std::string& folder);
+// The numbers of the experiments in a database, with those of damaged rows: a user who asks for one
+// learns what is wrong with it.
+Result<std::vector<store::Id>> ids_in(store::Reader& reader);
+// The error for a number that is not one of `ids`, which are the numbers in the database.
+std::unexpected<Error> no_experiment(store::Id wanted, const std::string& database,
+                                     const std::vector<store::Id>& ids);
 // Returns the number of the experiment in the folder, which must be this one unless `id` is 0.
 Result<store::Id> experiment_in(const std::string& folder, store::Id id);
 

@@ -327,7 +327,7 @@ void withhold_verdicts(const stats::Dataset& data, stats::Analysis& analysis) {
         fmt::format(
             "{}. There is no verdict, because the levels may influence which trials lack a value. "
             "Find out why trials lack values ('stabctl logs'), or compare another "
-            "response ('--response').{}",
+            "response with '--metric'.{}",
             why,
             spec.log_scale
                 ? " With 'analysis.log = false', the analysis also uses values of 0 and below."

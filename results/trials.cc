@@ -260,7 +260,7 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
     return fail(fmt::format("--better {}: use lower or higher", one_line(asked.better, 50)));
   if (asked.response.empty()) {
     if (asked.better.empty()) return plan;
-    return fail("--better needs --response, which names the response");
+    return fail("--better needs --metric, which names the response");
   }
   if (plan.is_causal())
     return fail(

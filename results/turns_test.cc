@@ -178,7 +178,7 @@ TEST_F(DocumentTest, IsAboutTheNumberThatIsAskedFor) {
                     HasSubstr("page-faults-minor")));
   EXPECT_EQ(asked({.response = "often", .better = "more"}).reason,
             "--better more: use lower or higher");
-  EXPECT_THAT(asked({.better = "higher"}).reason, HasSubstr("--better needs --response"));
+  EXPECT_THAT(asked({.better = "higher"}).reason, HasSubstr("--better needs --metric"));
 }
 
 TEST_F(DocumentTest, ANumberThatItsDesignCannotCompareIsNoneToAskFor) {

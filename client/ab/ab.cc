@@ -369,8 +369,7 @@ bool is_readable(int fd) {
 }
 
 Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
-  const nanoseconds rest = budget - pace.round;
-  const auto blocks = rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
+  const std::uint64_t blocks = rounds_within(budget, pace);
   if (blocks < fewest_rounds)
     return wrong_call(fmt::format(
         "each round takes {}, so the budget of {} is not enough for {} rounds: use --budget {}",
@@ -669,8 +668,7 @@ Result<Begun> begin_anew(const AbOptions& options, const Call& call, const std::
   auto pace = first_runs(comparison, {.directory = directory, .stop_fd = stop_fd}, budget);
   if (!pace) return std::unexpected(pace.error());
   if (const std::string why = wrong_libraries(comparison); !why.empty()) tell("warning: " + why);
-  // The first runs have the CPU for themselves.
-  if (runs_beside(comparison)) *pace = {.round = 2 * pace->round, .longest = 2 * pace->longest};
+  *pace = pace_of_trials(comparison, *pace);
   if (auto fits = fit_into(comparison, *pace, budget); !fits) return std::unexpected(fits.error());
   // A fixed budget: if the program or the machine becomes slower, the run does not take longer.
   comparison.time = budget - (std::chrono::steady_clock::now() - began);

@@ -3,6 +3,8 @@
 // `stabctl demo`: compares two link orders of one program, both in fixed and in random layouts.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -66,6 +68,19 @@ struct DemoOptions {
   std::uint64_t seed = 1;
   bool json = false;
 };
+
+// The measurements of `stabctl demo`: logarithms of CPU times, one of each round. The first vectors
+// are from fixed layouts, the second ones from random layouts.
+struct DemoRuns {
+  std::size_t fast = 0;  // the link orders, counted from 0; `slow` was the slower one at first
+  std::size_t slow = 1;
+  std::array<std::vector<double>, 2> fast_runs{};
+  std::array<std::vector<double>, 2> slow_runs{};
+};
+
+// The text or the JSON that the user sees.
+std::string demo_text(const DemoRuns& runs);
+std::string demo_json(const DemoRuns& runs, std::uint64_t seed);
 
 // Takes about 20 seconds. Prints what this machine shows and returns 0, even if the orders do not
 // differ. Fails if szc can't build the program, or the program can't run.

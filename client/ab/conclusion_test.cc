@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "client/ab/ab.h"
 
 namespace stab::client::ab {
 namespace {
@@ -15,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 using stats::Verdict;
@@ -367,6 +372,56 @@ TEST(Conclusion, AsMarkdownEachVersionIsARow) {
               HasSubstr("|---|---|---|---|\n| `old` | 2 ms |  |  |\n"
                         "| `new` | 2 ms | +5 % (95 % interval +4 % to +6 %) | slower |\n\n"
                         "- new is slower than old: +5 %"));
+}
+
+// Twelve rounds of `stabctl demo`. The slow order takes longer by this share, and by `noise` more
+// in one half of the rounds and less in the other.
+struct DemoCase {
+  double change = 0;
+  double noise = 0.001;
+};
+
+DemoRuns demo_runs(const DemoCase& fixed, const DemoCase& random) {
+  DemoRuns runs{.fast = 1, .slow = 4};
+  for (const auto& [kind, each] : {std::pair(0U, fixed), std::pair(1U, random)})
+    for (int round = 0; round < 12; ++round) {
+      runs.fast_runs[kind].push_back(20);
+      runs.slow_runs[kind].push_back(20 + std::log(1 + each.change) +
+                                     (round % 2 == 0 ? each.noise : -each.noise));
+    }
+  return runs;
+}
+
+TEST(Demo, SaysWhichLinkOrderIsFasterOverManyLayouts) {
+  const DemoCase slower{.change = 0.2};
+  const DemoCase faster{.change = -0.2};
+  const DemoCase same{};
+  const DemoCase unsure{.change = 0, .noise = 0.3};
+  for (const DemoCase& each : {slower, faster})
+    EXPECT_THAT(demo_text(demo_runs(each, each)),
+                HasSubstr("\nOver many layouts, one link order is still faster than the other.\n"));
+  for (const auto& [fixed, random] : {std::pair(slower, faster), std::pair(faster, slower)})
+    EXPECT_THAT(demo_text(demo_runs(fixed, random)),
+                AllOf(HasSubstr("Over many\nlayouts, the other link order is the faster one.\n"),
+                      Not(HasSubstr("still"))));
+  EXPECT_THAT(demo_text(demo_runs(slower, same)), HasSubstr("the difference disappears"));
+  EXPECT_THAT(demo_text(demo_runs(slower, unsure)), HasSubstr("too few runs to tell what happens"));
+  EXPECT_THAT(demo_text(demo_runs(same, slower)), HasSubstr("changes little"));
+  EXPECT_THAT(demo_text(demo_runs(unsure, slower)), HasSubstr("too few runs to tell whether"));
+}
+
+TEST(Demo, SaysTheLevelOfItsIntervalsAndWhereThereIsNone) {
+  const DemoRuns runs = demo_runs({.change = 0.2}, {.change = 0, .noise = 0});
+  EXPECT_THAT(
+      demo_text(runs),
+      AllOf(HasSubstr("  layouts  order 5 against order 2, 12 runs of each, 95 % intervals\n"),
+            HasSubstr(" +20.0 % [+"), HasSubstr("]  slower\n"),
+            HasSubstr(" +0.0 % (no interval)  cannot tell\n"), Not(HasSubstr("inf"))));
+  const auto json = nlohmann::json::parse(demo_json(runs, 7));
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_GT(json["fixed"]["low"], 0.1);
+  EXPECT_EQ(json["random"]["change"], 0.0);
+  EXPECT_TRUE(json["random"]["low"].is_null() && json["random"]["high"].is_null());
 }
 
 }  // namespace

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/random.h"
 #include "base/text.h"
 #include "client/ab/ab.h"
+#include "client/exit_code.h"
 #include "client/follow.h"
 #include "client/streams.h"
 #include "machine/measured_run.h"
 #include "machine/program.h"
+#include "stats/numbers/summary.h"
 #include "stats/tests/estimate.h"
 #include "stats/verdicts/analysis.h"
 #include "worker/trial.h"
@@ -45,8 +51,9 @@ constexpr int bar_columns = 24;
 class Folder {
  public:
   Folder() {
-    std::string pattern = (fs::temp_directory_path() / "stabctl-demo.XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+    std::error_code error;
+    std::string pattern = (fs::temp_directory_path(error) / "stabctl-demo.XXXXXX").string();
+    if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
   ~Folder() {
     std::error_code ignored;
@@ -86,7 +93,7 @@ bool bind_to_last_cpu() {
 class Demo {
  public:
   Demo(const DemoOptions& options, std::string folder)
-      : seed_(options.seed), random_(derive(options.seed, "demo")), folder_(std::move(folder)) {}
+      : random_(derive(options.seed, "demo")), folder_(std::move(folder)) {}
 
   Result<void> build() {
     std::ofstream(folder_ + "/calculator.c") << program_text;
@@ -110,9 +117,9 @@ class Demo {
         if (!took) return std::unexpected(took.error());
         sums[order] += std::log(*took);
       }
-    fast_ = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
-    slow_ = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
-    if (slow_ == fast_) slow_ = (fast_ + 1) % orders;
+    runs_.fast = static_cast<std::size_t>(std::ranges::min_element(sums) - sums.begin());
+    runs_.slow = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
+    if (runs_.slow == runs_.fast) runs_.slow = (runs_.fast + 1) % orders;
     return {};
   }
 
@@ -124,75 +131,28 @@ class Demo {
       std::array<double, 4> took{};
       for (const std::size_t which : in_random_order(took.size())) {
         const bool is_random = which >= 2;
-        const auto one = run(which % 2 == 0 ? fast_ : slow_, is_random);
+        const auto one = run(which % 2 == 0 ? runs_.fast : runs_.slow, is_random);
         if (!one) return std::unexpected(one.error());
         took[which] = std::log(*one);
       }
       for (std::size_t kind = 0; kind < 2; ++kind) {
-        fast_runs_[kind].push_back(took[2 * kind]);
-        slow_runs_[kind].push_back(took[2 * kind + 1]);
+        runs_.fast_runs[kind].push_back(took[2 * kind]);
+        runs_.slow_runs[kind].push_back(took[2 * kind + 1]);
       }
     }
     return {};
   }
 
-  [[nodiscard]] std::string as_text() const {
-    const Shown fixed = shown(0);
-    const Shown random = shown(1);
-    std::string text = fmt::format(
-        "The same program, linked in two orders.\n\n  layouts  order {} against "
-        "order {}, {} runs of each\n",
-        slow_ + 1, fast_ + 1, fast_runs_[0].size());
-    const double widest = std::max({std::abs(fixed.change), std::abs(random.change), margin});
-    for (const auto& [name, each] : {std::pair("fixed", &fixed), std::pair("random", &random)}) {
-      const int columns =
-          static_cast<int>(std::lround(std::abs(each->change) / widest * bar_columns));
-      std::string bar;
-      for (int i = 0; i < columns; ++i) bar += "█";
-      for (int i = columns; i < bar_columns; ++i) bar += ' ';
-      text +=
-          fmt::format("  {:<7}  {} {:+.1f} % [{:+.1f}, {:+.1f}]  {}\n", name, bar,
-                      100 * each->change, 100 * each->low, 100 * each->high, words(each->verdict));
-    }
-    return text + "\n" + conclusion(fixed, random) +
-           "\nNext: stabctl ab --program ./old ./new -- ARGUMENTS\n";
-  }
+  [[nodiscard]] const DemoRuns& runs() const { return runs_; }
 
-  [[nodiscard]] std::string as_json() const {
-    nlohmann::json json{{"program", "calculator"},
-                        {"orders", {fast_ + 1, slow_ + 1}},
-                        {"rounds", fast_runs_[0].size()},
-                        {"margin", margin},
-                        {"seed", seed_}};
-    for (const auto& [name, kind] : {std::pair("fixed", 0), std::pair("random", 1)}) {
-      const Shown each = shown(kind);
-      json[name] = {{"change", each.change},
-                    {"low", each.low},
-                    {"high", each.high},
-                    {"verdict", words(each.verdict)}};
-    }
-    return json.dump();
+  // The signal that asks us to end; nothing if none has come.
+  [[nodiscard]] std::optional<int> signal() const {
+    pollfd one{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+    if (poll(&one, 1, 0) != 1) return std::nullopt;
+    return signals_.take();
   }
-
-  const SignalFd& signals() const { return signals_; }
 
  private:
-  // The slow order compared with the fast one.
-  struct Shown {
-    double change = 0;
-    double low = 0;
-    double high = 0;
-    stats::Verdict verdict = stats::Verdict::unsure;
-  };
-
-  static std::string words(stats::Verdict verdict) {
-    using stats::Verdict;
-    if (verdict == Verdict::same) return fmt::format("as fast within {:.0f} %", 100 * margin);
-    return verdict == Verdict::slower   ? "slower"
-           : verdict == Verdict::faster ? "faster"
-                                        : "cannot tell";
-  }
-
   [[nodiscard]] std::string program(std::size_t order) const {
     return fmt::format("{}/order-{}", folder_, order + 1);
   }
@@ -217,8 +177,11 @@ class Demo {
     const std::string why = ended.how == machine::End::exited
                                 ? fmt::format("exit code {}", ended.exit_code)
                                 : ended.reason;
-    return fail(fmt::format("demo: szc could not build the program ({}): {}", why,
-                            one_line(tail(ended.err, 400), 500)));
+    const std::string said = one_line(tail(ended.err, 400), 500);
+    return fail(
+        fmt::format("demo: szc could not build the program ({}){}{}; 'stabctl compiler list' shows "
+                    "which compilers szc can use",
+                    why, said.empty() ? "" : ": ", said));
   }
 
   // The CPU time of one run in ns.
@@ -226,7 +189,7 @@ class Demo {
     plan::Variables options{{"code", "0"}, {"stack", "0"}, {"heap", "0"}};
     if (is_random)
       options = {{"code", "1"},     {"stack", "1"},    {"heap", "0"},
-                 {"period", "5ms"}, {"budget", "off"}, {"seed", fmt::to_string(++runs_)}};
+                 {"period", "5ms"}, {"budget", "off"}, {"seed", fmt::to_string(++layouts_)}};
     const protocol::RunRequest request{
         .argv = {program(order), "6000000"},
         .directory = folder_,
@@ -239,66 +202,134 @@ class Demo {
     context.bind = bind_to_last_cpu;
     const protocol::RunReply reply = worker::run_trial(request, context);
     if (reply.status != store::TrialStatus::ok)
-      return fail("demo: a run failed: " + one_line(reply.reason, 200));
+      return fail(
+          fmt::format("demo: a run failed: {}; 'stabctl doctor' shows what this machine cannot do",
+                      one_line(reply.reason, 200)));
     const auto time = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
-    if (time <= 0) return fail("demo: this system does not report how much CPU time a run takes");
+    if (time <= 0)
+      return fail(
+          "demo: this system does not report how much CPU time a run takes; 'stabctl doctor' shows "
+          "what this machine cannot do");
     return time;
   }
 
-  [[nodiscard]] Shown shown(std::size_t kind) const {
-    Shown result;
-    auto estimate = stats::paired(fast_runs_[kind], slow_runs_[kind]);
-    if (!estimate) return result;
-    estimate->log = true;
-    const auto interval = stats::ratio_interval(*estimate, alpha);
-    result.change = std::exp(estimate->difference) - 1;
-    result.low = interval ? interval->low - 1 : -1;
-    result.high = interval ? interval->high - 1 : std::numeric_limits<double>::max();
-    if (const auto same = stats::p_same(*estimate, margin); same && *same < alpha)
-      result.verdict = stats::Verdict::same;
-    else if (interval && interval->low > 1)
-      result.verdict = stats::Verdict::slower;
-    else if (interval && interval->high < 1)
-      result.verdict = stats::Verdict::faster;
-    return result;
-  }
-
-  static std::string conclusion(const Shown& fixed, const Shown& random) {
-    const auto differs = [](const Shown& each) {
-      return each.verdict == stats::Verdict::slower || each.verdict == stats::Verdict::faster;
-    };
-    if (fixed.verdict == stats::Verdict::same)
-      return "On this machine the order of these functions changes little,\n"
-             "even in a single layout.\n";
-    if (!differs(fixed))
-      return "There are too few runs to tell whether the order of these functions matters on\n"
-             "this machine. 'stabctl demo' may tell on another try.\n";
-    if (differs(random))
-      return "Over many layouts, one link order is still faster than the other.\n";
-    if (random.verdict == stats::Verdict::same)
-      return "In a single layout, one link order is faster than the other. Over many\n"
-             "layouts, the difference disappears.\n";
-    return "In a single layout, one link order is faster than the other. There are\n"
-           "too few runs to tell what happens over many layouts.\n";
-  }
-
-  std::uint64_t seed_;
   Random random_;
   std::string folder_;
   SignalFd signals_;
-  std::uint64_t runs_ = 0;
-  std::size_t fast_ = 0;
-  std::size_t slow_ = 1;
-  // Logarithms of times: first in fixed, then in random layouts.
-  std::array<std::vector<double>, 2> fast_runs_;
-  std::array<std::vector<double>, 2> slow_runs_;
+  std::uint64_t layouts_ = 0;  // the number of random layouts so far
+  DemoRuns runs_;
 };
+
+// The slow order compared with the fast one.
+struct Shown {
+  double change = 0;
+  std::optional<stats::Interval> interval{};  // absent if the runs do not vary
+  stats::Verdict verdict = stats::Verdict::unsure;
+};
+
+std::string words(stats::Verdict verdict) {
+  using stats::Verdict;
+  if (verdict == Verdict::same) return fmt::format("as fast within {:.0f} %", 100 * margin);
+  return verdict == Verdict::slower   ? "slower"
+         : verdict == Verdict::faster ? "faster"
+                                      : "cannot tell";
+}
+
+Shown shown(const DemoRuns& runs, std::size_t kind) {
+  const std::vector<double>& fast = runs.fast_runs[kind];
+  const std::vector<double>& slow = runs.slow_runs[kind];
+  Shown result;
+  double sum = 0;
+  for (std::size_t i = 0; i < fast.size(); ++i) sum += slow[i] - fast[i];
+  if (!fast.empty()) result.change = std::exp(sum / static_cast<double>(fast.size())) - 1;
+  auto estimate = stats::paired(fast, slow);
+  if (!estimate) return result;
+  estimate->log = true;
+  const auto interval = stats::ratio_interval(*estimate, alpha);
+  if (interval) result.interval = {.low = interval->low - 1, .high = interval->high - 1};
+  if (const auto same = stats::p_same(*estimate, margin); same && *same < alpha)
+    result.verdict = stats::Verdict::same;
+  else if (interval && interval->low > 1)
+    result.verdict = stats::Verdict::slower;
+  else if (interval && interval->high < 1)
+    result.verdict = stats::Verdict::faster;
+  return result;
+}
+
+std::string conclusion(const Shown& fixed, const Shown& random) {
+  const auto differs = [](const Shown& each) {
+    return each.verdict == stats::Verdict::slower || each.verdict == stats::Verdict::faster;
+  };
+  if (fixed.verdict == stats::Verdict::same)
+    return "On this machine the order of these functions changes little,\n"
+           "even in a single layout.\n";
+  if (!differs(fixed))
+    return "There are too few runs to tell whether the order of these functions matters on\n"
+           "this machine. 'stabctl demo' may tell on another try.\n";
+  if (random.verdict == fixed.verdict)
+    return "Over many layouts, one link order is still faster than the other.\n";
+  if (differs(random))
+    return "In a single layout, one link order is faster than the other. Over many\n"
+           "layouts, the other link order is the faster one.\n";
+  if (random.verdict == stats::Verdict::same)
+    return "In a single layout, one link order is faster than the other. Over many\n"
+           "layouts, the difference disappears.\n";
+  return "In a single layout, one link order is faster than the other. There are\n"
+         "too few runs to tell what happens over many layouts.\n";
+}
 
 }  // namespace
 
+std::string demo_text(const DemoRuns& runs) {
+  const Shown fixed = shown(runs, 0);
+  const Shown random = shown(runs, 1);
+  std::string text = fmt::format(
+      "The same program, linked in two orders.\n\n  layouts  order {} against "
+      "order {}, {} runs of each, {:.0f} % intervals\n",
+      runs.slow + 1, runs.fast + 1, runs.fast_runs[0].size(), 100 * (1 - alpha));
+  const double widest = std::max({std::abs(fixed.change), std::abs(random.change), margin});
+  for (const auto& [name, each] : {std::pair("fixed", &fixed), std::pair("random", &random)}) {
+    const int columns =
+        static_cast<int>(std::lround(std::abs(each->change) / widest * bar_columns));
+    std::string bar;
+    for (int i = 0; i < columns; ++i) bar += "█";
+    for (int i = columns; i < bar_columns; ++i) bar += ' ';
+    const std::string interval = each->interval
+                                     ? fmt::format("[{:+.1f}, {:+.1f}]", 100 * each->interval->low,
+                                                   100 * each->interval->high)
+                                     : "(no interval)";
+    text += fmt::format("  {:<7}  {} {:+.1f} % {}  {}\n", name, bar, 100 * each->change, interval,
+                        words(each->verdict));
+  }
+  return text + "\n" + conclusion(fixed, random) +
+         "\nNext: stabctl ab --program ./old ./new -- ARGUMENTS\n";
+}
+
+std::string demo_json(const DemoRuns& runs, std::uint64_t seed) {
+  nlohmann::json json{{"program", "calculator"},
+                      {"orders", {runs.fast + 1, runs.slow + 1}},
+                      {"rounds", runs.fast_runs[0].size()},
+                      {"margin", margin},
+                      {"seed", seed}};
+  for (const auto& [name, kind] : {std::pair("fixed", 0), std::pair("random", 1)}) {
+    const Shown each = shown(runs, kind);
+    json[name] = {{"change", each.change},
+                  {"low", nullptr},
+                  {"high", nullptr},
+                  {"verdict", words(each.verdict)}};
+    if (!each.interval) continue;
+    json[name]["low"] = each.interval->low;
+    json[name]["high"] = each.interval->high;
+  }
+  return json.dump();
+}
+
 Result<int> demonstrate(const DemoOptions& options) {
   const Folder folder;
-  if (folder.path().empty()) return fail("demo: cannot make a folder for temporary files");
+  if (folder.path().empty())
+    return fail(
+        "demo: cannot make a folder for temporary files: set TMPDIR to a folder that you can write "
+        "to, as in: TMPDIR=$HOME stabctl demo");
   Demo demo(options, folder.path());
   if (!options.json)
     tell(
@@ -307,9 +338,13 @@ Result<int> demonstrate(const DemoOptions& options) {
   auto done = demo.build();
   if (done) done = demo.choose();
   if (done) done = demo.measure();
+  if (const auto signal = demo.signal()) {
+    tell("demo: interrupted");
+    return exit_interrupted + *signal;
+  }
   if (!done) return std::unexpected(done.error());
-  const auto written =
-      options.json ? write_json(demo.as_json()) : write_output(demo.as_text(), "", Colours::none);
+  const auto written = options.json ? write_json(demo_json(demo.runs(), options.seed))
+                                    : write_output(demo_text(demo.runs()), "", Colours::none);
   if (!written) return std::unexpected(written.error());
   return 0;
 }

@@ -435,6 +435,16 @@ nanoseconds most_of(const Pace& pace) {
   return 10 * pace.longest + std::chrono::seconds(10);
 }
 
+Pace pace_of_trials(const Comparison& comparison, const Pace& first) {
+  if (!runs_beside(comparison)) return first;
+  return {.round = 2 * first.round, .longest = 2 * first.longest};
+}
+
+std::uint64_t rounds_within(nanoseconds budget, const Pace& pace) {
+  const nanoseconds rest = budget - pace.round;
+  return rest.count() <= 0 ? 0 : static_cast<std::uint64_t>(rest / pace.round);
+}
+
 Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds budget) {
   std::optional<machine::Topology> topology;
   if (!comparison.cpu.empty()) {
@@ -467,16 +477,26 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
           "the budget is too short to measure the cost of random heap positions";
     return first;
   }
-  if (comparison.wanted_heap == Heap::never) {
+  // If the second runs are as slow, no others are needed to say that the budget is too short.
+  std::optional<Pace> warm;
+  const auto is_enough = [&](const Pace& pace) {
+    return rounds_within(budget, pace_of_trials(comparison, pace)) >= fewest_rounds;
+  };
+  if (!is_enough(*first)) {
     const auto second = plain();
-    return second ? with_pads(comparison, around, *second) : second;
+    if (!second || !is_enough(*second)) return second;
+    warm = *second;
   }
+  const auto plain_pads = [&] {
+    const Result<Pace> second = warm ? *warm : plain();
+    return second ? with_pads(comparison, around, *second) : second;
+  };
+  if (comparison.wanted_heap == Heap::never) return plain_pads();
   const auto random = round_with_heap(comparison, around, *first, budget);
   if (random) return with_pads(comparison, around, *random);
   comparison.why_no_heap = random.error().message;
   if (comparison.wanted_heap == Heap::always) return fail("--heap: " + comparison.why_no_heap);
-  const auto second = plain();
-  return second ? with_pads(comparison, around, *second) : second;
+  return plain_pads();
 }
 
 }  // namespace stab::client::ab

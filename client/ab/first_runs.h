@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -59,14 +60,22 @@ struct Pace {
 // The timeout of trials at this pace.
 std::chrono::nanoseconds most_of(const Pace& pace);
 
-// Runs each version once as it is, because the first run of a program may be slow. If the budget
-// allows more runs, runs the versions with and without a layer above their allocators, which places
-// small blocks at random, in turns and for at most a fifth of the budget. The versions will be
-// measured without the layer if one of them does not run with it, does not say that its blocks are
-// random, or is changed by it (what_changes). Sets `heap` and what belongs to it. If Heap::always
-// is wanted, changes are allowed, and other problems with the layer are errors. Then, unless pads
-// are unwanted, runs the versions once with pads in their stack frames, and sets `pads` likewise.
-// The very first runs of revisions also set `foreign_libraries`.
+// The pace of trials, if first runs have this pace. A first run has its CPU for itself, but another
+// program may run beside a trial.
+Pace pace_of_trials(const Comparison& comparison, const Pace& first);
+
+// The number of rounds that fit into the budget after a warm-up round.
+std::uint64_t rounds_within(std::chrono::nanoseconds budget, const Pace& pace);
+
+// Runs each version once as it is, because the first run of a program may be slow, and once more if
+// the budget seems too short for the fewest rounds. If the budget allows more runs, runs the
+// versions with and without a layer above their allocators, which places small blocks at random, in
+// turns and for at most a fifth of the budget. The versions will be measured without the layer if
+// one of them does not run with it, does not say that its blocks are random, or is changed by it
+// (what_changes). Sets `heap` and what belongs to it. If Heap::always is wanted, changes are
+// allowed, and other problems with the layer are errors. Then, unless pads are unwanted, runs the
+// versions once with pads in their stack frames, and sets `pads` likewise. The very first runs of
+// revisions also set `foreign_libraries`.
 Result<Pace> first_runs(Comparison& comparison, Surroundings around,
                         std::chrono::nanoseconds budget);
 

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 namespace stab::client::ab {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -84,6 +86,18 @@ TEST(LayerCheck, TheCostIsTheMeanOfTheRatiosWithItsInterval) {
   EXPECT_FALSE(cost_of({pairs_of(100 * ms, 1.05, 3)})->low);
   EXPECT_TRUE(cost_of({pairs_of(100 * ms, 1.05, 4)})->low);
   EXPECT_FALSE(cost_of({}));
+}
+
+TEST(FirstRuns, ABudgetIsForTheWarmUpRoundAndForOthers) {
+  const Pace pace{.round = 1s, .longest = 300ms};
+  EXPECT_EQ(rounds_within(11s, pace), fewest_rounds);
+  EXPECT_EQ(rounds_within(10'999ms, pace), fewest_rounds - 1);
+  EXPECT_EQ(rounds_within(500ms, pace), 0U);
+  Comparison comparison;
+  EXPECT_EQ(pace_of_trials(comparison, pace).round, 1s);
+  comparison.response = "relative_cpu";
+  EXPECT_EQ(pace_of_trials(comparison, pace).round, 2s);
+  EXPECT_EQ(pace_of_trials(comparison, pace).longest, 600ms);
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ Result<void> check_response(const std::string& name, bool on_nodes) {
     }
   }
   return fail(fmt::format(
-      "--response {}: {}. Give one of {}, {}, or an event that can be counted here ('stabctl "
+      "--metric {}: {}. Give one of {}, {}, or an event that can be counted here ('stabctl "
       "counters' lists these events)",
       one_line(name, 60), one_line(why, 300), fmt::join(plan::words::responses, ", "),
       plan::code_size));

@@ -347,7 +347,7 @@ ordered_json detectable_json(const Design& design) {
 
 void print_comparisons(const Design& design, bool given) {
   const std::string source =
-      given || !design.pilot ? "--sd" : fmt::format("experiment {}", design.pilot->id);
+      given || !design.pilot ? "--noise" : fmt::format("experiment {}", design.pilot->id);
   const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
@@ -579,7 +579,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   design.pilot = find_pilot(common, design.plan, design.expansion.trials.size());
   Variation variation;
   if (!sd.empty()) {
-    const auto share = read_share("--sd", sd);
+    const auto share = read_share("--noise", sd);
     if (!share) return std::unexpected(share.error());
     variation = {.all_trials = *share, .benchmarks = *share};
   } else if (design.pilot && design.pilot->found) {

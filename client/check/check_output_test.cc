@@ -29,7 +29,7 @@ plan::Plan plan_of(int repetitions, const std::string& more = "") {
 }
 
 std::vector<std::string> lines_of(const plan::Plan& plan, const Variation& variation = {}) {
-  return comparison_lines(plan, families(plan), detectable(plan, variation), "--sd");
+  return comparison_lines(plan, families(plan), detectable(plan, variation), "--noise");
 }
 
 TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
@@ -56,7 +56,7 @@ TEST(CheckWords, SayWhichChangeIsFound) {
           "2 comparisons on each benchmark are corrected together, and each error term has 29 "
           "degrees of freedom",
           "  smallest change found with 80 % power after the correction for 2 comparisons, judging "
-          "by --sd:",
+          "by --noise:",
           "    a                        aslr             1.68 %   (standard deviation 2 %)",
           "    b                        aslr             1.68 %   (standard deviation 2 %)"));
 }

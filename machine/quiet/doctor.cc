@@ -117,8 +117,8 @@ class Examination {
         fmt::format("this is a virtual machine; its host has taken {:.2g} % of the CPU time so far",
                     share),
         "other work on the host slows trials down, and this machine can't stop it",
-        "measure on a physical machine, or use 'stabctl check --sd' to learn which changes you can "
-        "detect");
+        "measure on a physical machine, or use 'stabctl check --noise' to learn which changes you "
+        "can detect");
   }
 
   void look_at_load() {

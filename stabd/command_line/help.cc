@@ -148,17 +148,24 @@ complete -F _stabctl stabctl
 
 constexpr std::string_view zsh_script = R"(#compdef stabctl
 _stabctl() {
-  local line
-  local -a described
-  local -a typed=("${(@Q)words[1,CURRENT]}")
-  for line in "${(@f)$(_call_program words ${(q)typed[1]/#\~\//$HOME/} completion words -- "${(@q)typed[2,-1]}")}"; do
+  local line word about tab=$'\t' ret=1
+  local -a described typed
+  typed=("${(@Q)words[1,CURRENT]}")
+  [[ $typed[1] != '~/'* ]] || typed[1]=$HOME${typed[1]:1}
+  for line in "${(@f)$(_call_program words "${(q)typed[1]}" completion words -- "${(@q)typed[2,-1]}")}"; do
     case $line in
-      :files) _files ;;
-      :plans) _files -g '*.toml' ;;
-      ?*) described+=("${${line%%$'\t'*}//:/\\:}${${line#*$'\t'}:+:${line#*$'\t'}}") ;;
+      :files) _files && ret=0 ;;
+      :plans) _files -g '*.toml' && ret=0 ;;
+      ?*)
+        word=${line%%$tab*}
+        word=${word//:/\\:}
+        about=${line#*$tab}
+        described+=("$word${about:+:$about}")
+        ;;
     esac
   done
-  (( $#described )) && _describe stabctl described
+  (( $#described )) && _describe stabctl described && ret=0
+  return ret
 }
 if [[ $funcstack[1] == _stabctl ]]; then
   _stabctl "$@"

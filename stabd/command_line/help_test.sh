@@ -75,6 +75,10 @@ helped analyze two.csv --metric c --factors a
 helped analyze two.csv --metric b --factors c
 helped analyze two.csv --metric b --factors a --margin much
 helped analyze two.csv --metric b --factors a --answer like-these
+# A message uses the better name of an option that has two.
+refused "--metric: name the column" analyze two.csv --factors a
+refused "--margin much: give a share" analyze two.csv --response b --factors a --equivalence much
+refused "--metric nope: " ab --response nope -- true true
 helped watch --fail-on rain 1
 helped pause
 helped logs -f 1 --folder .
@@ -83,6 +87,12 @@ helped export 1 --json --format coz
 helped causal --load x -- true
 refused "'stabctl keys' explains the keys of plans" check there.toml
 [[ $(tail -n 1 said) == "'stabctl keys' explains"* ]] || fail "the last line is: $(tail -n 1 said)"
+mkdir results
+: >results/stabd.db
+refused "results is a folder: name the TOML file of a plan ('stabctl keys'" check results
+refused "to read the results in this folder: stabctl report --folder 'results'" run results
+truncate -s 2M large.toml
+refused "a plan is a TOML file that you can read ('stabctl keys' explains its keys)" check large.toml
 for verb in report machines rm; do
   words="1 --folder nowhere"
   [[ $verb != machines ]] || words="--folder nowhere"
@@ -106,6 +116,7 @@ grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
 refused "this plan does not use Slurm" submit --dry-run dry/local.toml
+refused "--noise much: give a share" check --sd much dry/local.toml
 refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
 for option in --again --web --html=page; do refused "cannot be used together" run --dry-run "$option" dry/nodes.toml; done
 stabctl submit --dry-run --machines 2 dry/local.toml | grep -q -- '--exclude=OTHER_NODES' || fail "any nodes: no second one"
@@ -267,7 +278,7 @@ else
   done
 fi
 
-# Not everybody has these shells. The last lines ask a daemon.
+# The last lines ask a daemon.
 begin_daemon
 for shell in zsh fish; do
   stabctl completion $shell >script.$shell
@@ -276,7 +287,7 @@ for shell in zsh fish; do
 done
 mkdir bin
 ln -s "$(command -v stabctl)" bin/stabctl
-# in_zsh WORD..., as they are typed: what zsh's functions get to hear
+# in_zsh WORD..., as they are typed: what zsh's functions get to hear. Nothing to offer is no failure.
 in_zsh() {
   zsh -fc '
     compdef() { }
@@ -285,11 +296,11 @@ in_zsh() {
     _describe() { print -rl -- "${(@P)2}" | sed "s/:.*//"; }
     source ./script.zsh
     words=("$@") CURRENT=$#
-    _stabctl' zsh "$@"
+    _stabctl || true' zsh "$@"
 }
 in_fish() { HOME=$work fish -c 'source ./script.fish; complete -C "$argv"' "$@" | cut -f 1; }
 for shell in zsh fish; do
-  command -v $shell >/dev/null || { echo "skipped: no $shell here"; continue; }
+  command -v $shell >/dev/null || { skipped "$shell is not installed"; continue; }
   case $shell in
     zsh) line() { HOME=$work in_zsh "$@"; }; plans='files -g *.toml' ;;
     fish) line() { in_fish "$*"; }; plans='plan.toml plans/' ;;

@@ -132,6 +132,15 @@ parsers=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|testing\
     -e store/reader.cc -e worker/runtime_report.cc || true)
 [[ -z $parsers ]] || { echo "these files parse JSON: take the value instead of its text: $parsers"; bad=1; }
 
+# If an option has two names, messages say the better one, which stands first (doc/decisions/0030-names-people-meet.md).
+# Only stabd itself has an option that is called just --state.
+old=$(grep -ohP '"--[a-z-]+,--\K[a-z-]+(?=")' stabd/command_line/verbs.cc | sort -u | paste -sd '|')
+[[ $old == *state* ]] || { echo "stabd/command_line/verbs.cc: the old names of options were not found, only: $old"; bad=1; }
+named=$(grep -E '\.(h|cc)$' <<<"$files" | grep -vE '_(test|fuzz)\.cc$|testing\.h$|^(tests|bench)/' |
+  xargs grep -nP "\"[^\"]*((?<!,)(?<!stabd )--($old)(?![\w-])|stabctl quiesce)" |
+  grep -vE '^(stabd/main_stabd|client/run)\.cc:.*"--state", ' || true)
+[[ -z $named ]] || { echo "these lines use an old name, though users know a better one: $named"; bad=1; }
+
 # Lines of documents can be read side by side; tables and commands are as long as they are.
 while read -r file; do
   awk -v file="$file" 'length > 120 && !/^(\||    )/ { print file ":" FNR ": longer than 120 characters"; bad = 1 } END { exit bad }' \

@@ -307,7 +307,7 @@ TEST_F(Ab, TheResponseIsTheUsersChoice) {
   if (event.code == 0)
     EXPECT_EQ(json::parse(event.out)["report"]["analysis"]["response"], "page-faults:u");
   else
-    EXPECT_THAT(event.err, HasSubstr("--response page-faults:u: "));
+    EXPECT_THAT(event.err, HasSubstr("--metric page-faults:u: "));
 }
 
 // The second version does three times the work of the first, which runs beside both.
@@ -964,7 +964,7 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refusal({"--margin", "wide", "--", "true", "exit 0"}), HasSubstr("margin"));
   EXPECT_THAT(refusal({"--fail-on", "rain", "--", "true", "exit 0"}), HasSubstr("--fail-on rain"));
   EXPECT_THAT(refusal({"--response", "nope", "--", "true", "exit 0"}),
-              AllOf(HasSubstr("--response nope: "), HasSubstr("Give one of wall, user, "),
+              AllOf(HasSubstr("--metric nope: "), HasSubstr("Give one of wall, user, "),
                     HasSubstr("'stabctl counters'")));
   for (const char* codes : {"", "x", "256", "-1", "0,", "0;1"})
     EXPECT_THAT(refusal({"--exit-codes", codes, "--", "true", "exit 0"}), HasSubstr("as in 0,1"));

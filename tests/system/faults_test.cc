@@ -264,6 +264,8 @@ TEST_F(Faults, AClientOfAnotherVersionIsToldWhatToDo) {
   EXPECT_EQ(ask(protocol::encode(protocol::HelloRequest{.protocol = protocol::version}))["ok"],
             true);
   EXPECT_EQ(ask(R"({"verb":"list"})")["ok"], true);
+  EXPECT_THAT(ask(protocol::encode(protocol::CompareRequest{}))["error"].get<std::string>(),
+              HasSubstr("'stabctl compare 1 2'"));
 }
 
 std::size_t peak_memory_kb(pid_t process) {

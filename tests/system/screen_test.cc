@@ -42,11 +42,14 @@ class ScreenTest : public ::testing::Test {
 };
 
 TEST_F(ScreenTest, ABudgetThatIsTooSmallForTenRoundsIsRefused) {
-  const Output refused = ab("2s", {"--", "sleep 0.1", "sleep 0.1 "});
+  const Output refused = ab("2s", {"--", "echo >>runs; sleep 0.1", "echo >>runs; sleep 0.1 "});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err,
               ContainsRegex(
                   "the budget of 2 s is not enough for 10 rounds: use --budget |its timeout of "));
+  // At most two runs of each version are needed to know this.
+  const std::string runs = read_file(lab_.path("runs"), 1 << 20).value_or("");
+  EXPECT_TRUE(runs.size() >= 1 && runs.size() <= 4) << runs.size();
 }
 
 // The answer first, a row a version, what to do next.

@@ -20,6 +20,7 @@ namespace stab::test {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -183,11 +184,19 @@ TEST_F(Upkeep, OfAFolderExperimentsAreRemovedWithoutADaemon) {
   EXPECT_EQ(would.code, 0) << would.err;
   EXPECT_THAT(would.out, HasSubstr("would be removed: " + all_printed + " trials"));
   EXPECT_EQ(read_file(lab_.path("state/stabd.db"), 1 << 28).value(), before);
+  EXPECT_THAT(lab_.ctl({"rm", "--state", lab_.path("state"), std::to_string(id + 1)}).err,
+              HasSubstr("stabd.db: choose one of 1"));
   const Output removed = lab_.ctl(remove);
   EXPECT_EQ(removed.code, 0) << removed.err;
   EXPECT_EQ(select("SELECT count(*) FROM experiment"), "0\n");
   EXPECT_EQ(select("SELECT count(*) FROM trial"), "0\n");
-  EXPECT_THAT(lab_.ctl(remove).err, HasSubstr("there is no experiment 1"));
+  EXPECT_THAT(lab_.ctl(remove).err,
+              AllOf(HasSubstr("there is no experiment 1"), HasSubstr("('stabctl runs' lists ")));
+  // A folder without experiments has nothing to report.
+  const Output none = lab_.ctl({"report", "--state", lab_.path("state")});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err,
+              AllOf(HasSubstr("holds no experiment"), HasSubstr("('stabctl runs' lists ")));
 }
 
 TEST_F(Upkeep, OldOutputGoesAndReportAndExportStay) {

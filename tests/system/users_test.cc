@@ -204,7 +204,9 @@ TEST_F(Users, ReplayWhatIsTheirsAsThemselves) {
   EXPECT_THAT(as(bob, {"replay", "1", "0"}).err, HasSubstr("there is no experiment 1"));
   const Output of_root = as(0, {"replay", "1", "0"});
   EXPECT_EQ(of_root.code, 1);
-  EXPECT_THAT(of_root.err, HasSubstr("user 61234 ran this trial: replay it as that user"));
+  EXPECT_THAT(of_root.err,
+              HasSubstr("user 61234 ran this trial: replay it as that user, as in: sudo -u "
+                        "'#61234' stabctl replay 1 0"));
 }
 
 TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
