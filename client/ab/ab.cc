@@ -72,7 +72,7 @@ struct Begun {
   bool heap = false;
   std::string why_no_heap{};
   std::optional<HeapCost> heap_cost{};
-  std::string heap_changes{};
+  HeapChange heap_changes{};
   bool pads = false;
   std::string why_no_pads{};
   std::vector<ForeignLibrary> foreign_libraries{};
@@ -86,6 +86,7 @@ BOOST_DESCRIBE_STRUCT(AbOptions, (),
                        response, exit_codes, cpus, machines, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
+BOOST_DESCRIBE_STRUCT(HeapChange, (), (clause, is_time))
 BOOST_DESCRIBE_STRUCT(ForeignLibrary, (), (version, library, program, loaded))
 BOOST_DESCRIBE_STRUCT(Begun, (),
                       (call, own_files, plan, work, time, heap, why_no_heap, heap_cost,
@@ -389,9 +390,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   for (const Version& each : comparison.versions) result.versions.push_back(each.name);
   if (comparison.control) result.control = name_of_control(comparison);
   if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
-  if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
-  if (!comparison.heap_changes.empty())
-    result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
+  result.heap_cost = heap_remark(comparison);
   result.padded = comparison.pads;
   result.built = comparison.kind == Kind::folders;
   result.why_no_pads = comparison.why_no_pads;
@@ -497,10 +496,11 @@ json json_of(const Control& control) {
 
 json heap_of(const Comparison& comparison) {
   const auto& cost = comparison.heap_cost;
+  const std::string& changes = comparison.heap_changes.clause;
   json found{{"drawn", comparison.heap},
              {"allocator", comparison.heap ? json("layer") : json()},
              {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
-             {"changes", comparison.heap_changes.empty() ? json() : json(comparison.heap_changes)},
+             {"changes", changes.empty() ? json() : json(changes)},
              {"cost", nullptr}};
   if (cost)
     found["cost"] = {{"change", cost->change},

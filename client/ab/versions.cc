@@ -180,6 +180,17 @@ std::string said(const HeapCost& cost) {
                             cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
 }
 
+std::string heap_remark(const Comparison& comparison) {
+  if (!comparison.heap) return "";
+  const HeapChange& changes = comparison.heap_changes;
+  std::string text;
+  if (comparison.heap_cost && !changes.is_time) text = "costs " + said(*comparison.heap_cost);
+  if (!changes.clause.empty())
+    text +=
+        fmt::format("{}changes what is measured: {}", text.empty() ? "" : "; it ", changes.clause);
+  return text;
+}
+
 std::string name_of_control(const Comparison& comparison) {
   std::string name = comparison.versions.front().name + "-again";
   const auto is_taken = [&](const Version& version) { return version.name == name; };

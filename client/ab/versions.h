@@ -50,6 +50,13 @@ struct HeapCost {
 // "+0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs".
 std::string said(const HeapCost& cost);
 
+// What the layer changes in the versions, as a clause: "a has 10700 page faults with
+// libstabheap.so, 10000 without". "" if it changes nothing that matters.
+struct HeapChange {
+  std::string clause{};
+  bool is_time = false;  // the clause gives the change of CPU time
+};
+
 // A shared library that was loaded from outside of a version's copy, although the build made one of
 // the same name.
 struct ForeignLibrary {
@@ -78,10 +85,10 @@ struct Comparison {
   std::string compiler{};     // of folders: the compiler that szc calls; "": not known
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
-  bool heap = false;                    // heap blocks are at random addresses
-  std::string heap_library{};           // if `heap`: is preloaded into what a shell starts
-  std::string why_no_heap{};            // if not `heap`
-  std::string heap_changes{};           // what the layer changes; "": nothing that matters
+  bool heap = false;           // heap blocks are at random addresses
+  std::string heap_library{};  // if `heap`: is preloaded into what a shell starts
+  std::string why_no_heap{};   // if not `heap`
+  HeapChange heap_changes{};
   std::optional<HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
   bool pads = false;                                // stack frames have pads of random sizes
@@ -92,6 +99,10 @@ struct Comparison {
   std::chrono::nanoseconds time{0};  // no block may end later than this; 0: no limit
   std::chrono::nanoseconds timeout{0};
 };
+
+// What reports say beside random heap blocks: "costs +0.4 % of CPU time; ...", or what they change.
+// The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
+std::string heap_remark(const Comparison& comparison);
 
 // The name for the second measurement of the first version.
 std::string name_of_control(const Comparison& comparison);

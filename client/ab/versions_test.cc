@@ -164,6 +164,22 @@ TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
   EXPECT_EQ(stated.why_no_heap + stated.why_no_stack, "");
 }
 
+TEST(Versions, WhatRandomHeapBlocksCostIsSaidOnce) {
+  Comparison comparison = of_commands({"a", "b"});
+  comparison.heap_cost = HeapCost{.change = 0.004, .low = -0.002, .high = 0.011, .pairs = 12};
+  EXPECT_EQ(heap_remark(comparison), "");
+  comparison.heap = true;
+  const std::string cost =
+      "costs +0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs";
+  EXPECT_EQ(heap_remark(comparison), cost);
+  comparison.heap_changes = {.clause = "a has 9 page faults with libstabheap.so, 7 without"};
+  EXPECT_EQ(heap_remark(comparison),
+            cost + "; it changes what is measured: " + comparison.heap_changes.clause);
+  comparison.heap_changes = {.clause = "a takes 1.15 times as much CPU time", .is_time = true};
+  EXPECT_EQ(heap_remark(comparison),
+            "changes what is measured: a takes 1.15 times as much CPU time");
+}
+
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   Comparison comparison = of_commands({"a", "a-again", "b"});
   EXPECT_EQ(levels_of(read(comparison)).size(), 3U);
