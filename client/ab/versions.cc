@@ -92,7 +92,8 @@ std::string heap_line(const Comparison& comparison) {
                      shell_quote(comparison.heap_library));
 }
 
-// The plan's table [stated], so that later reports give the same reasons as the answer of `ab`.
+// The plan's table [stated], so that later reports give the same cost and the same reasons as the
+// answer of `ab`.
 std::string stated(const Comparison& comparison) {
   constexpr std::size_t longest = 400;
   std::string lines;
@@ -101,6 +102,7 @@ std::string stated(const Comparison& comparison) {
   };
   add("compiler", comparison.compiler);
   if (runs_beside(comparison)) add("beside", comparison.versions.front().name);
+  add("heap_cost", heap_remark(comparison));
   if (!comparison.heap) add("why_no_heap", comparison.why_no_heap);
   if (!comparison.pads) add("why_no_stack", comparison.why_no_pads);
   return lines.empty() ? "" : "\n[stated]\n" + lines;

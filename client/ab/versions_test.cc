@@ -151,17 +151,21 @@ TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
   plan::Stated stated = read(comparison).stated;
   EXPECT_EQ(stated.compiler + stated.beside + stated.why_no_heap + stated.why_no_stack, "");
   comparison.compiler = "clang 19";
+  comparison.heap_cost = HeapCost{.change = 0.004, .pairs = 2};
   comparison.why_no_heap = "it needs $HOME \"x\" and ${Y}\n";
   comparison.why_no_pads = std::string(1000, 'x');
   comparison.response = "relative_cpu";
   stated = read(comparison).stated;
   EXPECT_EQ(stated.compiler, "clang 19");
   EXPECT_EQ(stated.beside, "a");
+  EXPECT_EQ(stated.heap_cost, "");
   EXPECT_EQ(stated.why_no_heap, "it needs $HOME \"x\" and ${Y} ");
   EXPECT_THAT(stated.why_no_stack, EndsWith("x..."));
   comparison.heap = comparison.pads = true;
   stated = read(comparison).stated;
   EXPECT_EQ(stated.why_no_heap + stated.why_no_stack, "");
+  EXPECT_EQ(stated.heap_cost, heap_remark(comparison));
+  EXPECT_EQ(stated.heap_cost, "costs +0.4 % of CPU time; 2 pairs of runs");
 }
 
 TEST(Versions, WhatRandomHeapBlocksCostIsSaidOnce) {

@@ -177,6 +177,13 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
     if (document["heap"]["cost"]["pairs"] >= 4)
       EXPECT_LT(document["heap"]["cost"]["low"], document["heap"]["cost"]["high"]);
     EXPECT_EQ(report["layouts"]["randomized"], report["trials"]["ok"]);
+    // A later report gives the same cost.
+    const std::string sentence = document["randomized"];
+    const std::string before = "which costs ";
+    const std::size_t at = sentence.find(before) + before.size();
+    const std::string cost = sentence.substr(at, sentence.find(')', at) - at);
+    EXPECT_THAT(joined(report_in(document["state"], {"--full"}).out),
+                HasSubstr("heap blocks (costs " + cost + ")"));
   }
   // A program that breaks is measured without.
   const Output picky = run({"--env", "PICKY=1", "--program", "./a", "./b"});
