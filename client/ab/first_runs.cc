@@ -370,10 +370,10 @@ Result<Pace> round_of(const Comparison& comparison, const Try& once) {
 Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
                            nanoseconds budget, std::vector<Pairs>& pairs) {
   constexpr std::uint64_t most_turns = 10;
-  const std::string library = comparison.heap_library;
+  const std::string preloads = comparison.heap_preloads;
   const auto turn = [&](bool heap, std::uint64_t seed) {
     comparison.heap = heap;
-    comparison.heap_library = heap ? library : "";
+    comparison.heap_preloads = heap ? preloads : "";
     std::size_t i = 0;
     return round_of(comparison, [&](const Version& version) {
       auto& runs = heap ? pairs[i].with : pairs[i].without;
@@ -396,15 +396,45 @@ Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, c
     if (now + (now - began) > end) break;
   }
   comparison.heap = true;
-  comparison.heap_library = library;
+  comparison.heap_preloads = preloads;
   return round;
 }
 
+// Whether a program that the versions' commands name, or LD_PRELOAD, names an allocator with its
+// own operator new.
+bool names_allocator_with_new(const Comparison& comparison, const std::string& directory) {
+  const auto preload = comparison.env.find("LD_PRELOAD");
+  if (preload != comparison.env.end() && worker::names_allocator_with_new(preload->second))
+    return true;
+  return std::ranges::any_of(comparison.versions, [&](const Version& version) {
+    const bool is_folder = comparison.kind == Kind::folders;
+    const std::string& command = is_folder ? comparison.command : version.text;
+    const auto programs = programs_in(comparison, command, is_folder ? version.text : directory);
+    return worker::names_allocator_with_new(command) ||
+           std::ranges::any_of(programs, [](const auto& each) {
+             return worker::uses_allocator_with_new(each.second);
+           });
+  });
+}
+
+// The libraries for LD_PRELOAD of what a shell starts. The worker knows only the shell, so they are
+// chosen here, as the worker chooses them for a program that it starts itself. If any program needs
+// libstabnew.so, all get it: LD_PRELOAD is the same in all versions.
+std::string preloads_for(const Comparison& comparison, const std::string& directory,
+                         bool has_loaded_one) {
+  std::string preloads = worker::heap_library();
+  if (has_loaded_one || names_allocator_with_new(comparison, directory))
+    if (const std::string library = worker::new_library(); !library.empty())
+      preloads += ":" + library;
+  return preloads;
+}
+
+// `has_loaded_one`: a version's process loaded an allocator with its own operator new.
 Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around, const Pace& pace,
-                             nanoseconds budget) {
-  const std::string library = worker::heap_library();
-  if (library.empty()) return fail("libstabheap.so is not installed");
-  if (comparison.kind != Kind::programs) comparison.heap_library = library;
+                             nanoseconds budget, bool has_loaded_one) {
+  if (worker::heap_library().empty()) return fail("libstabheap.so is not installed");
+  if (comparison.kind != Kind::programs)
+    comparison.heap_preloads = preloads_for(comparison, around.directory, has_loaded_one);
   std::vector<Pairs> pairs(comparison.versions.size());
   auto round = pairs_of_runs(comparison, around, pace, budget, pairs);
   if (round) comparison.heap_cost = cost_of(pairs);
@@ -421,7 +451,7 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
                     changes.clause));
   if (round) return round;
   comparison.heap = false;
-  comparison.heap_library.clear();
+  comparison.heap_preloads.clear();
   return round;
 }
 
@@ -491,12 +521,14 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     });
   };
   comparison.why_no_heap = "--no-heap";
-  // The first run of each revision also shows which libraries it loads.
+  // The first run of what a shell starts also shows which libraries it loads.
+  bool has_allocator_with_new = false;
   const auto first = round_of(comparison, [&](const Version& version) {
     LoadedLibraries loaded;
-    around.loaded = version.copy.empty() ? nullptr : &loaded;
+    around.loaded = comparison.kind == Kind::programs ? nullptr : &loaded;
     auto tried = try_out(comparison, version, around, budget);
     around.loaded = nullptr;
+    has_allocator_with_new |= std::ranges::any_of(loaded.all(), worker::names_allocator_with_new);
     if (tried && !version.copy.empty())
       std::ranges::move(loaded.foreign_to(version),
                         std::back_inserter(comparison.foreign_libraries));
@@ -513,7 +545,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     const auto second = plain();
     return second ? with_pads(comparison, around, *second) : second;
   }
-  const auto random = round_with_heap(comparison, around, *first, budget);
+  const auto random = round_with_heap(comparison, around, *first, budget, has_allocator_with_new);
   if (random) return with_pads(comparison, around, *random);
   comparison.why_no_heap = random.error().message;
   if (comparison.wanted_heap == Heap::always) return fail("--heap: " + comparison.why_no_heap);

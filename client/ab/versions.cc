@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "counters/readings.h"
+#include "machine/program.h"
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 
@@ -84,12 +85,12 @@ std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// Preloads the library only into what the shell starts. The shell's own heap does not matter, and a
+// Preloads the libraries only into what the shell starts. The shell's own heap does not matter, and a
 // program that replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
-  if (comparison.heap_library.empty()) return "";
+  if (comparison.heap_preloads.empty()) return "";
   return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
-                     shell_quote(comparison.heap_library));
+                     shell_quote(comparison.heap_preloads));
 }
 
 // The plan's table [stated], so that later reports give the same cost and the same reasons as the
@@ -210,6 +211,30 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
   return command;
 }
 
+std::vector<std::string> words_in(const std::string& command) {
+  constexpr std::string_view between = " \t\n'\"`|&;()<>$";
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find_first_of(between, at), command.size());
+    if (end > at) words.push_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::map<std::string, std::string> programs_in(const Comparison& comparison,
+                                               const std::string& command,
+                                               const std::string& directory) {
+  const auto given = comparison.env.find("PATH");
+  const std::string path =
+      given == comparison.env.end() ? machine::base_variables(geteuid()).at("PATH") : given->second;
+  std::map<std::string, std::string> programs;
+  for (const std::string& word : words_in(command))
+    if (auto found = machine::find_program(word, {"PATH=" + path}, directory))
+      programs[word] = *std::move(found);
+  return programs;
+}
+
 std::string step_of(const Comparison& comparison, const std::string& folder,
                     const std::string& step) {
   return comparison.kind == Kind::folders ? fmt::format("cd '{}' || exit\n{}", folder, step) : step;
@@ -252,7 +277,7 @@ std::string plan_of(const Comparison& comparison) {
   if (runs_beside(comparison)) {
     Comparison plain = comparison;
     plain.heap = false;
-    plain.heap_library.clear();
+    plain.heap_preloads.clear();
     std::vector<std::string> beside;
     for (const std::string& word : command_of(plain, versions.front()))
       beside.push_back(quoted(word));

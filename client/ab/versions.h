@@ -85,9 +85,9 @@ struct Comparison {
   std::string compiler{};     // of folders: the compiler that szc calls; "": not known
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
-  bool heap = false;           // heap blocks are at random addresses
-  std::string heap_library{};  // if `heap`: is preloaded into what a shell starts
-  std::string why_no_heap{};   // if not `heap`
+  bool heap = false;            // heap blocks are at random addresses
+  std::string heap_preloads{};  // if `heap`: for LD_PRELOAD of what a shell starts
+  std::string why_no_heap{};    // if not `heap`
   HeapChange heap_changes{};
   std::optional<HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
@@ -109,6 +109,16 @@ std::string name_of_control(const Comparison& comparison);
 
 // The command that runs this version.
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version);
+
+// The words of a shell command, without quotes. Words with quoted spaces are split.
+std::vector<std::string> words_in(const std::string& command);
+
+// The programs that words of a shell command name, by word. A word with a slash is a path relative
+// to `directory`, and a shell finds any other word through PATH. Shell builtins and arguments that
+// have a program's name count, too.
+std::map<std::string, std::string> programs_in(const Comparison& comparison,
+                                               const std::string& command,
+                                               const std::string& directory);
 
 // `prepare` or `cleanup` for a version in this folder, for /bin/sh. The name of the folder must not
 // contain a quotation mark.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing.h"
 #include "plan/reading/reader.h"
 #include "toml/value.h"
 
@@ -16,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::Field;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 plan::Plan read(const Comparison& comparison) {
@@ -103,16 +105,33 @@ TEST(Versions, StepsStandInThePlanAsTheyAre) {
   EXPECT_EQ(plan.benchmarks[0].cleanup, std::nullopt);
 }
 
+TEST(Versions, ProgramsOfACommandAreFoundAsAShellFindsThem) {
+  const test::Folder files;
+  for (const char* name : {"bin/tool", "here/other", "here/tool"}) {
+    files.write(name, "#!/bin/sh\n");
+    files.make_executable(name);
+  }
+  files.write("here/out", "");
+  Comparison comparison;
+  comparison.env["PATH"] = "/nowhere:" + files / "bin";
+  EXPECT_THAT(
+      programs_in(comparison, "X=1 tool -n 'a b' | ./other >out; sh", files / "here"),
+      ElementsAre(Pair("./other", files / "here/./other"), Pair("tool", files / "bin/tool")));
+  comparison.env.clear();
+  EXPECT_THAT(programs_in(comparison, "$(sh)", "/"), ElementsAre(Pair("sh", EndsWith("/sh"))));
+}
+
 // Of shells' own heaps nobody asks.
 TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
   Comparison comparison = of_commands({"a", "b"});
   EXPECT_TRUE(read(comparison).randomize.empty());
   comparison.heap = true;
-  comparison.heap_library = "/lib/it's.so";
+  comparison.heap_preloads = "/lib/it's.so:/lib/b.so";
   plan::Plan plan = read(comparison);
   EXPECT_TRUE(plan.randomize.contains("heap"));
   EXPECT_EQ(plan.randomize.at("allocator").name, "layer");
-  const std::string line = "export LD_PRELOAD='/lib/it'\\''s.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
+  const std::string line =
+      "export LD_PRELOAD='/lib/it'\\''s.so:/lib/b.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
   EXPECT_EQ(plan.benchmarks[0].run.back(), line + "${VERSION}");
   comparison.kind = Kind::folders;
   comparison.command = "./x";
