@@ -17,7 +17,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -181,20 +180,26 @@ std::string digest_of_tree(const std::string& folder,
 
 enum class Words { all, absolute };
 
+// Files by the names that people know them by.
+using Files = std::map<std::string, fs::path>;
+
 // Adds the words of a shell command that are names of files.
 void add_files_of(const std::string& command, const std::string& directory, Words words,
-                  std::set<std::string>& names) {
-  constexpr std::string_view between = " \t\n'\"`|&;()<>$";
-  for (std::size_t at = 0; at < command.size();) {
-    const std::size_t end = std::min(command.find_first_of(between, at), command.size());
-    const std::string word = command.substr(at, end - at);
+                  Files& files) {
+  for (const std::string& word : words_in(command)) {
     const fs::path path = fs::path(directory) / word;
     std::error_code error;
-    if (!word.empty() && (words == Words::all || word.front() == '/') &&
-        fs::is_regular_file(path, error) && !error)
-      names.insert(word);
-    at = end + 1;
+    if ((words == Words::all || word.front() == '/') && fs::is_regular_file(path, error) && !error)
+      files[word] = path;
   }
+}
+
+// Adds the programs that a shell finds through PATH. Programs that only arguments or builtins name
+// are added as well, because they seldom change.
+void add_programs_of(const Comparison& comparison, const std::string& command,
+                     const std::string& directory, Files& files) {
+  for (const auto& [word, path] : programs_in(comparison, command, directory))
+    if (!word.contains('/')) files["the program " + word] = path;
 }
 
 // Nothing if no `ab` of this version has left a readable file in the folder.
@@ -205,20 +210,26 @@ std::optional<Begun> read_begun(const std::string& folder) {
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
-// The files that the commands name.
-std::set<std::string> files_of(const AbOptions& options, const Comparison& comparison,
-                               const std::string& directory) {
-  std::set<std::string> files;
+// The files that the commands name. A run that continues does not build again, so the programs that
+// a build finds through PATH don't matter.
+Files files_of(const AbOptions& options, const Comparison& comparison,
+               const std::string& directory) {
+  Files files;
   if (comparison.kind == Kind::commands)
-    for (const Version& version : comparison.versions)
+    for (const Version& version : comparison.versions) {
       add_files_of(version.text, directory, Words::all, files);
+      add_programs_of(comparison, version.text, directory, files);
+    }
   for (const std::string& word : comparison.arguments)
     add_files_of(word, directory, Words::all, files);
   // In folders, relative names mean files of each version.
   const Words words = comparison.kind == Kind::folders ? Words::absolute : Words::all;
+  add_files_of(options.build, directory, words, files);
   for (const std::string* command :
-       {&options.build, &comparison.command, &comparison.prepare, &comparison.cleanup})
+       {&comparison.command, &comparison.prepare, &comparison.cleanup}) {
     add_files_of(*command, directory, words, files);
+    add_programs_of(comparison, *command, directory, files);
+  }
   return files;
 }
 
@@ -228,8 +239,8 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
                              protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
-  for (const std::string& name : files_of(options, comparison, directory))
-    call.inputs[name] = digest_of_file(fs::path(directory) / name);
+  for (const auto& [name, path] : files_of(options, comparison, directory))
+    call.inputs[name] = digest_of_file(path);
   for (const Version& version : comparison.versions) {
     if (comparison.kind == Kind::commands) break;
     if (comparison.kind == Kind::programs)
@@ -293,8 +304,7 @@ std::map<std::string, std::string> OwnFiles::look() const {
       files[name] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
                                 status.st_mtim.tv_nsec);
   };
-  for (const std::string& name : files_of(options_, comparison_, directory_))
-    add(name, fs::path(directory_) / name);
+  for (const auto& [name, path] : files_of(options_, comparison_, directory_)) add(name, path);
   if (!has_tree_) return files;
   const fs::path top = top_of(directory_, directory_);
   for (const std::string& path : untracked_in(directory_)) add(path, top / path);
