@@ -47,8 +47,8 @@ class MemoryFile {
 std::string heap_library();
 std::string new_library();
 
-// Whether the text, such as a path or the value of LD_PRELOAD, names jemalloc, tcmalloc or mimalloc,
-// which have their own operator new.
+// Whether the text, such as a path or the value of LD_PRELOAD, names jemalloc, tcmalloc or
+// mimalloc, which have their own operator new.
 bool names_allocator_with_new(std::string_view text);
 // Whether the file is an ELF program or library that names one of them.
 bool uses_allocator_with_new(const std::string& file);

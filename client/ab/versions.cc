@@ -85,8 +85,8 @@ std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// Preloads the libraries only into what the shell starts. The shell's own heap does not matter, and a
-// program that replaces the shell writes its own report.
+// Preloads the libraries only into what the shell starts. The shell's own heap does not matter, and
+// a program that replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
   if (comparison.heap_preloads.empty()) return "";
   return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",

@@ -66,8 +66,8 @@ class Ab : public ::testing::Test {
     argv.insert(argv.end(), options.begin(), options.end());
     return run_program(argv, lab_.folder());
   }
-  // Starts the command, whose database is in the folder `state`, and presses Ctrl-C once it has said
-  // the words and a trial more has ended. Returns all that it has said.
+  // Starts the command, whose database is in the folder `state`. Presses Ctrl-C once the command has
+  // said the words and a trial more has ended. Returns all that it has said.
   std::string interrupt_after(const std::string& words, const std::vector<std::string>& command,
                               const std::string& directory, const std::string& state) {
     const auto trials = [&] {
