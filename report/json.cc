@@ -294,8 +294,10 @@ Json layouts_of(const Layouts& layouts) {
 Json drawn_of(const std::vector<Drawn>& drawn) {
   Json all = Json::array();
   for (const Drawn& each : drawn)
-    all.push_back(
-        {{"what", each.what}, {"random", each.is_random}, {"why_not", or_null(each.why)}});
+    all.push_back({{"what", each.what},
+                   {"random", each.is_random},
+                   {"why_not", or_null(each.why)},
+                   {"cost", or_null(each.cost)}});
   return all;
 }
 

@@ -150,6 +150,7 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
   const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
   const bool random = layouts.randomized > 0 && all && random_in == layouts.randomized;
   report::Drawn drawn{.what = std::move(what), .is_random = random};
+  if (random && option == "heap") drawn.cost = plan.stated.heap_cost;
   if (random) return drawn;
   const auto is_it = [&](const plan::Factor& factor) {
     return factor.kind == plan::FactorKind::option && factor.name == option;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "report/text.h"
 #include "report/words/answer.h"
 #include "results/testing.h"
 
@@ -451,7 +452,8 @@ TEST_F(DocumentTest, HowQuietTheMachineWasIsThatOfTheLatestStart) {
 
 TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
   begin(tables +
-        "[stated]\ncompiler = 'clang 19'\nbeside = 'old'\nwhy_no_heap = 'it would crash'\n"
+        "[stated]\ncompiler = 'clang 19'\nbeside = 'old'\nheap_cost = 'costs 1 %'\n"
+        "why_no_heap = 'it would crash'\n"
         "why_no_stack = '--no-stack'\n");
   const auto why = [](const report::Document& of, std::string_view what) {
     return std::ranges::find(of.drawn, what, &report::Drawn::what)->why;
@@ -459,7 +461,11 @@ TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
   run([](Trial& trial) {
     trial.layout = {.randomized = true, .random_code = trial.levels["mode"] == "slow"};
   });
+  const auto cost = [](const report::Document& of) {
+    return std::ranges::find(of.drawn, "heap blocks", &report::Drawn::what)->cost;
+  };
   EXPECT_EQ(why(document(), "heap blocks"), "it would crash");
+  EXPECT_EQ(cost(document()), "") << "they are not random";
   EXPECT_EQ(why(document(), "stack frames"), "--no-stack");
   EXPECT_EQ(document().compiler, "") << "szc did not build all programs";
   EXPECT_EQ(document().beside, "") << "nothing is relative to it";
@@ -467,6 +473,11 @@ TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
   run([](Trial& trial) { trial.layout = {.randomized = true, .random_code = true}; });
   EXPECT_EQ(document().compiler, "szc with clang 19");
   EXPECT_EQ(why(document(), "heap blocks"), "not requested in the plan");
+  begin(tables + "[randomize]\nheap = true\n[stated]\nheap_cost = 'costs 1 %'\n");
+  run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = true}; });
+  EXPECT_EQ(cost(document()), "costs 1 %");
+  EXPECT_EQ(why(document(), "heap blocks"), "");
+  EXPECT_THAT(report::text(document(), {.full = true}), HasSubstr("heap blocks (costs 1 %)"));
 }
 
 TEST_F(DocumentTest, TheCommandBesideTrialsHasAName) {

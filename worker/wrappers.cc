@@ -88,12 +88,6 @@ bool is_shell(const std::string& program) {
   return std::ranges::find(shells, fs::path(program).filename().string()) != shells.end();
 }
 
-// Looks for the names by which ELF files refer to a library.
-bool names_an_allocator_with_new(std::string_view text) {
-  constexpr std::array<std::string_view, 3> names{"libjemalloc.so", "libtcmalloc", "libmimalloc"};
-  return std::ranges::any_of(names, [&](std::string_view name) { return text.contains(name); });
-}
-
 // The path of our library; "" if it is not installed or LD_PRELOAD can't name it.
 std::string installed(const char* name) {
   std::error_code error;
@@ -120,6 +114,21 @@ std::string heap_library() {
   return installed("libstabheap.so");
 }
 
+std::string new_library() {
+  return installed("libstabnew.so");
+}
+
+// Looks for the names by which ELF files refer to a library.
+bool names_allocator_with_new(std::string_view text) {
+  constexpr std::array<std::string_view, 3> names{"libjemalloc.so", "libtcmalloc", "libmimalloc"};
+  return std::ranges::any_of(names, [&](std::string_view name) { return text.contains(name); });
+}
+
+bool uses_allocator_with_new(const std::string& file) {
+  const auto text = read_file(file, max_program_bytes);
+  return text && text->starts_with(elf) && names_allocator_with_new(*text);
+}
+
 std::string heap_library_for(const protocol::RunRequest& request) {
   if (!plan::wants_heap(request.options) || request.argv.empty()) return "";
   const std::string program = program_of(request);
@@ -133,11 +142,10 @@ std::string new_library_for(const protocol::RunRequest& request) {
   if (program.empty() || is_shell(program)) return "";
   const auto preload = request.env.find("LD_PRELOAD");
   const bool is_preloaded =
-      preload != request.env.end() && names_an_allocator_with_new(preload->second);
+      preload != request.env.end() && names_allocator_with_new(preload->second);
   const auto file = read_file(program, max_program_bytes);
   const bool is_elf = file && file->starts_with(elf);
-  if (!is_elf || (!is_preloaded && !names_an_allocator_with_new(*file))) return "";
-  return installed("libstabnew.so");
+  return is_elf && (is_preloaded || names_allocator_with_new(*file)) ? new_library() : "";
 }
 
 Simulation::Simulation(std::string simulator)

@@ -43,8 +43,15 @@ class MemoryFile {
 // The libraries that LD_PRELOAD brings into trials: libstabheap.so, the heap of programs that szc
 // did not build, and libstabnew.so, which makes operator new of some allocators use that heap.
 
-// The installed path of libstabheap.so; "" if it is not installed or LD_PRELOAD can't name it.
+// The installed path of each; "" if it is not installed or LD_PRELOAD can't name it.
 std::string heap_library();
+std::string new_library();
+
+// Whether the text, such as a path or the value of LD_PRELOAD, names jemalloc, tcmalloc or
+// mimalloc, which have their own operator new.
+bool names_allocator_with_new(std::string_view text);
+// Whether the file is an ELF program or library that names one of them.
+bool uses_allocator_with_new(const std::string& file);
 
 // The library's path if this trial needs it: if the plan sets the heap in any arm, and the program
 // is an ELF file without our runtime. A shell does not need it, because it only starts the program.
@@ -52,7 +59,7 @@ std::string heap_library();
 std::string heap_library_for(const protocol::RunRequest& request);
 
 // The path of libstabnew.so if the plan sets the heap, and if the program (szc's or not) or the
-// trial's LD_PRELOAD names jemalloc, tcmalloc or mimalloc, which have their own operator new.
+// trial's LD_PRELOAD names an allocator with its own operator new.
 std::string new_library_for(const protocol::RunRequest& request);
 
 // A trial whose program runs under a simulator (machine/simulator.h).

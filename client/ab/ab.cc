@@ -17,7 +17,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,7 +71,7 @@ struct Begun {
   bool heap = false;
   std::string why_no_heap{};
   std::optional<HeapCost> heap_cost{};
-  std::string heap_changes{};
+  HeapChange heap_changes{};
   bool pads = false;
   std::string why_no_pads{};
   std::vector<ForeignLibrary> foreign_libraries{};
@@ -86,6 +85,7 @@ BOOST_DESCRIBE_STRUCT(AbOptions, (),
                        response, exit_codes, cpus, machines, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
+BOOST_DESCRIBE_STRUCT(HeapChange, (), (clause, is_time))
 BOOST_DESCRIBE_STRUCT(ForeignLibrary, (), (version, library, program, loaded))
 BOOST_DESCRIBE_STRUCT(Begun, (),
                       (call, own_files, plan, work, time, heap, why_no_heap, heap_cost,
@@ -180,20 +180,26 @@ std::string digest_of_tree(const std::string& folder,
 
 enum class Words { all, absolute };
 
+// Files by the names that people know them by.
+using Files = std::map<std::string, fs::path>;
+
 // Adds the words of a shell command that are names of files.
 void add_files_of(const std::string& command, const std::string& directory, Words words,
-                  std::set<std::string>& names) {
-  constexpr std::string_view between = " \t\n'\"`|&;()<>$";
-  for (std::size_t at = 0; at < command.size();) {
-    const std::size_t end = std::min(command.find_first_of(between, at), command.size());
-    const std::string word = command.substr(at, end - at);
+                  Files& files) {
+  for (const std::string& word : words_in(command)) {
     const fs::path path = fs::path(directory) / word;
     std::error_code error;
-    if (!word.empty() && (words == Words::all || word.front() == '/') &&
-        fs::is_regular_file(path, error) && !error)
-      names.insert(word);
-    at = end + 1;
+    if ((words == Words::all || word.front() == '/') && fs::is_regular_file(path, error) && !error)
+      files[word] = path;
   }
+}
+
+// Adds the programs that a shell finds through PATH. Programs that only arguments or builtins name
+// are added as well, because they seldom change.
+void add_programs_of(const Comparison& comparison, const std::string& command,
+                     const std::string& directory, Files& files) {
+  for (const auto& [word, path] : programs_in(comparison, command, directory))
+    if (!word.contains('/')) files["the program " + word] = path;
 }
 
 // Nothing if no `ab` of this version has left a readable file in the folder.
@@ -204,20 +210,26 @@ std::optional<Begun> read_begun(const std::string& folder) {
   return read ? std::optional(std::move(*read)) : std::nullopt;
 }
 
-// The files that the commands name.
-std::set<std::string> files_of(const AbOptions& options, const Comparison& comparison,
-                               const std::string& directory) {
-  std::set<std::string> files;
+// The files that the commands name. A run that continues does not build again, so the programs that
+// a build finds through PATH don't matter.
+Files files_of(const AbOptions& options, const Comparison& comparison,
+               const std::string& directory) {
+  Files files;
   if (comparison.kind == Kind::commands)
-    for (const Version& version : comparison.versions)
+    for (const Version& version : comparison.versions) {
       add_files_of(version.text, directory, Words::all, files);
+      add_programs_of(comparison, version.text, directory, files);
+    }
   for (const std::string& word : comparison.arguments)
     add_files_of(word, directory, Words::all, files);
   // In folders, relative names mean files of each version.
   const Words words = comparison.kind == Kind::folders ? Words::absolute : Words::all;
+  add_files_of(options.build, directory, words, files);
   for (const std::string* command :
-       {&options.build, &comparison.command, &comparison.prepare, &comparison.cleanup})
+       {&comparison.command, &comparison.prepare, &comparison.cleanup}) {
     add_files_of(*command, directory, words, files);
+    add_programs_of(comparison, *command, directory, files);
+  }
   return files;
 }
 
@@ -227,8 +239,8 @@ Call call_of(const AbOptions& options, const Comparison& comparison, const std::
                              protocol::to_text(options, -1));
   for (const auto& [name, value] : comparison.env)
     call.inputs["the variable " + name] = sha256_hex(value);
-  for (const std::string& name : files_of(options, comparison, directory))
-    call.inputs[name] = digest_of_file(fs::path(directory) / name);
+  for (const auto& [name, path] : files_of(options, comparison, directory))
+    call.inputs[name] = digest_of_file(path);
   for (const Version& version : comparison.versions) {
     if (comparison.kind == Kind::commands) break;
     if (comparison.kind == Kind::programs)
@@ -292,8 +304,7 @@ std::map<std::string, std::string> OwnFiles::look() const {
       files[name] = fmt::format("{} {} {} {}", status.st_ino, status.st_size, status.st_mtim.tv_sec,
                                 status.st_mtim.tv_nsec);
   };
-  for (const std::string& name : files_of(options_, comparison_, directory_))
-    add(name, fs::path(directory_) / name);
+  for (const auto& [name, path] : files_of(options_, comparison_, directory_)) add(name, path);
   if (!has_tree_) return files;
   const fs::path top = top_of(directory_, directory_);
   for (const std::string& path : untracked_in(directory_)) add(path, top / path);
@@ -388,9 +399,7 @@ Result<Compared> what_was_compared(const Comparison& comparison, const Stored& s
   for (const Version& each : comparison.versions) result.versions.push_back(each.name);
   if (comparison.control) result.control = name_of_control(comparison);
   if (!comparison.heap) result.why_no_heap = comparison.why_no_heap;
-  if (comparison.heap_cost) result.heap_cost = said(*comparison.heap_cost);
-  if (!comparison.heap_changes.empty())
-    result.heap_cost += fmt::format("; it changes what is measured: {}", comparison.heap_changes);
+  result.heap_cost = heap_remark(comparison);
   result.padded = comparison.pads;
   result.built = comparison.kind == Kind::folders;
   result.why_no_pads = comparison.why_no_pads;
@@ -496,10 +505,11 @@ json json_of(const Control& control) {
 
 json heap_of(const Comparison& comparison) {
   const auto& cost = comparison.heap_cost;
+  const std::string& changes = comparison.heap_changes.clause;
   json found{{"drawn", comparison.heap},
              {"allocator", comparison.heap ? json("layer") : json()},
              {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
-             {"changes", comparison.heap_changes.empty() ? json() : json(comparison.heap_changes)},
+             {"changes", changes.empty() ? json() : json(changes)},
              {"cost", nullptr}};
   if (cost)
     found["cost"] = {{"change", cost->change},

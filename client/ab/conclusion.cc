@@ -268,7 +268,7 @@ std::string random_words(const Judge& judge, const Compared& compared) {
       moved ? ", functions" : "functions (szc did not build all versions), ";
   if (compared.why_no_heap.empty())
     random += ", heap blocks" +
-              (compared.heap_cost.empty() ? "" : fmt::format(" (costs {})", compared.heap_cost));
+              (compared.heap_cost.empty() ? "" : fmt::format(" ({})", compared.heap_cost));
   else
     fixed += fmt::format("heap blocks ({}), ", compared.why_no_heap);
   if (compared.padded)
@@ -297,12 +297,11 @@ std::string randomized_parts(const Judge& judge, const Compared& compared) {
     rest.push_back("the positions of functions" +
                    (some ? fmt::format(" of {}", fmt::join(fixed, ", ")) : ""));
   if (compared.why_no_heap.empty())
-    random.push_back(
-        "the positions of heap blocks" +
-        (compared.heap_cost.empty()
-             ? ""
-             : fmt::format(" (by a layer above the program's own allocator, which costs {})",
-                           compared.heap_cost)));
+    random.push_back("the positions of heap blocks" +
+                     (compared.heap_cost.empty()
+                          ? ""
+                          : fmt::format(" (by a layer above the program's own allocator, which {})",
+                                        compared.heap_cost)));
   else
     rest.push_back(fmt::format("the positions of heap blocks ({})", compared.why_no_heap));
   const std::string frames = "the sizes of stack frames";

@@ -31,7 +31,7 @@ struct Compared {
   std::string control{};                     // the first version's second name; "": no control
   std::map<std::string, TrialsOf> trials{};  // by version
   std::string why_no_heap{};  // why heap blocks were not placed at random; "": they were
-  std::string heap_cost{};    // the cost of random heap blocks; "": unknown
+  std::string heap_cost{};    // what they cost or change (heap_remark); "": unknown
   bool padded = false;        // stack frames had pads of random sizes
   std::string why_no_pads{};  // why they had no pads; "": the user need not know
   bool built = false;         // one command built all versions, with szc as $CC and $CXX

@@ -341,6 +341,11 @@ TEST(Conclusion, WhatIsNotRandomIsNamed) {
             "The size of the environment is random in each block. Random in each trial: the "
             "addresses of stack, heap and libraries, the positions of functions, the positions of "
             "heap blocks. Not random: the sizes of stack frames.");
+  compared.heap_cost = "costs +1 % of CPU time";
+  EXPECT_THAT(conclude(found, compared).randomized,
+              HasSubstr("heap blocks (by a layer above the program's own allocator, which costs +1 "
+                        "% of CPU time). Not random"));
+  EXPECT_THAT(conclude(found, compared).random, HasSubstr("heap blocks (costs +1 % of CPU time);"));
   compared.trials["old"].moved = 49;
   EXPECT_THAT(
       conclude(found, compared).randomized,

@@ -49,13 +49,13 @@ double fastest_of(const std::vector<Run>& runs) {
 }
 
 // Loading the library and filling bags may cost any program the own_* amounts. The most_* shares
-// are allowed in addition.
+// are allowed in addition. A change of CPU time that may be noise must be larger than others.
 constexpr double own_faults = 100;
 constexpr double own_peak = 1 << 20;
 constexpr double own_cpu_ns = 2e6;
 constexpr double most_counts = 0.05;
 constexpr double most_time = 0.1;
-constexpr double most_time_of_few_pairs = 0.25;
+constexpr double most_unsure_time = 0.25;
 constexpr std::size_t enough_pairs = 3;
 constexpr std::size_t enough_for_interval = 4;  // with fewer, an interval says nothing
 
@@ -76,26 +76,67 @@ bool differs(double without, double with, double share, double own) {
   return std::abs(with - without) > share * std::max(without, 0.0) + own;
 }
 
+// How many times as much CPU time a version takes with the layer, beside the cost of loading it.
+struct TimeChange {
+  double mean = 0;                            // of the logarithms
+  double median = 0;                          // of the logarithms
+  std::optional<stats::Interval> interval{};  // 95 %, of the mean; absent with too few pairs
+  std::size_t pairs = 0;
+};
+
+TimeChange time_change_of(const Pairs& pairs) {
+  std::vector<double> costs = costs_of(pairs);
+  TimeChange change{.pairs = costs.size()};
+  if (costs.empty()) return change;
+  for (const double cost : costs) change.mean += cost / static_cast<double>(costs.size());
+  if (const auto estimate = stats::paired(std::vector<double>(costs.size()), costs);
+      estimate && costs.size() >= enough_for_interval)
+    change.interval = stats::difference_interval(*estimate, 0.05);
+  std::ranges::sort(costs);
+  change.median = (costs[(costs.size() - 1) / 2] + costs[costs.size() / 2]) / 2;
+  return change;
+}
+
+// Whether a logarithm is a change of more than this share, to more or to less time.
+bool is_beyond(double logarithm, double share) {
+  return std::abs(std::expm1(logarithm)) > share;
+}
+
+// Decision 29 explains this rule. `time` is the CPU time without the layer.
+bool is_too_much(const TimeChange& change, double time) {
+  if (std::abs(std::expm1(change.mean)) * time <= own_cpu_ns) return false;
+  if (change.interval && (change.interval->low > 0 || change.interval->high < 0))
+    return is_beyond(change.mean, most_time);
+  return is_beyond(change.mean, most_unsure_time) && is_beyond(change.median, most_unsure_time);
+}
+
+std::string said(const TimeChange& change) {
+  return fmt::format(
+      "{:.3g} times as much CPU time with libstabheap.so ({}{} of runs)", std::exp(change.mean),
+      change.interval ? fmt::format("95 % interval {:.3g} to {:.3g}, ",
+                                    std::exp(change.interval->low), std::exp(change.interval->high))
+                      : "",
+      change.pairs == 1 ? "1 pair" : fmt::format("{} pairs", change.pairs));
+}
+
 }  // namespace
 
-std::string what_changes(const std::string& version, const Pairs& pairs) {
+HeapChange what_changes(const std::string& version, const Pairs& pairs) {
   const double faults = median_of(pairs.without, &Run::faults);
   const double more_faults = median_of(pairs.with, &Run::faults);
   if (differs(faults, more_faults, most_counts, own_faults))
-    return fmt::format("{} has {:.0f} page faults with libstabheap.so, {:.0f} without", version,
-                       more_faults, faults);
+    return {.clause = fmt::format("{} has {:.0f} page faults with libstabheap.so, {:.0f} without",
+                                  version, more_faults, faults)};
   const auto peak = peak_of(pairs.without);
   const auto higher = peak_of(pairs.with);
   if (peak && higher && differs(*peak, *higher, most_counts, own_peak))
-    return fmt::format("{} takes {:.1f} MB of memory with libstabheap.so, {:.1f} MB without",
-                       version, *higher / 1e6, *peak / 1e6);
-  const double time = fastest_of(pairs.without);
-  const double longer = fastest_of(pairs.with);
-  const double most = pairs.with.size() < enough_pairs ? most_time_of_few_pairs : most_time;
-  if (differs(time, longer, most, own_cpu_ns))
-    return fmt::format("{} takes {:.3g} times as much CPU time with libstabheap.so", version,
-                       longer / time);
-  return "";
+    return {.clause =
+                fmt::format("{} takes {:.1f} MB of memory with libstabheap.so, {:.1f} MB without",
+                            version, *higher / 1e6, *peak / 1e6)};
+  const TimeChange change = time_change_of(pairs);
+  if (is_too_much(change, median_of(pairs.without, &Run::cpu_ns)))
+    return {.clause = fmt::format("{} takes {}", version, said(change)), .is_time = true};
+  return {};
 }
 
 std::string what_costs_more(const std::string& first, const Pairs& of_first,
@@ -329,10 +370,10 @@ Result<Pace> round_of(const Comparison& comparison, const Try& once) {
 Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
                            nanoseconds budget, std::vector<Pairs>& pairs) {
   constexpr std::uint64_t most_turns = 10;
-  const std::string library = comparison.heap_library;
+  const std::string preloads = comparison.heap_preloads;
   const auto turn = [&](bool heap, std::uint64_t seed) {
     comparison.heap = heap;
-    comparison.heap_library = heap ? library : "";
+    comparison.heap_preloads = heap ? preloads : "";
     std::size_t i = 0;
     return round_of(comparison, [&](const Version& version) {
       auto& runs = heap ? pairs[i].with : pairs[i].without;
@@ -355,31 +396,62 @@ Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, c
     if (now + (now - began) > end) break;
   }
   comparison.heap = true;
-  comparison.heap_library = library;
+  comparison.heap_preloads = preloads;
   return round;
 }
 
+// Whether a program that the versions' commands name, or LD_PRELOAD, names an allocator with its
+// own operator new.
+bool names_allocator_with_new(const Comparison& comparison, const std::string& directory) {
+  const auto preload = comparison.env.find("LD_PRELOAD");
+  if (preload != comparison.env.end() && worker::names_allocator_with_new(preload->second))
+    return true;
+  return std::ranges::any_of(comparison.versions, [&](const Version& version) {
+    const bool is_folder = comparison.kind == Kind::folders;
+    const std::string& command = is_folder ? comparison.command : version.text;
+    const auto programs = programs_in(comparison, command, is_folder ? version.text : directory);
+    return worker::names_allocator_with_new(command) ||
+           std::ranges::any_of(programs, [](const auto& each) {
+             return worker::uses_allocator_with_new(each.second);
+           });
+  });
+}
+
+// The libraries for LD_PRELOAD of what a shell starts. The worker knows only the shell, so they are
+// chosen here, as the worker chooses them for a program that it starts itself. If any program needs
+// libstabnew.so, all get it: LD_PRELOAD is the same in all versions.
+std::string preloads_for(const Comparison& comparison, const std::string& directory,
+                         bool has_loaded_one) {
+  std::string preloads = worker::heap_library();
+  if (has_loaded_one || names_allocator_with_new(comparison, directory))
+    if (const std::string library = worker::new_library(); !library.empty())
+      preloads += ":" + library;
+  return preloads;
+}
+
+// `has_loaded_one`: a version's process loaded an allocator with its own operator new.
 Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around, const Pace& pace,
-                             nanoseconds budget) {
-  const std::string library = worker::heap_library();
-  if (library.empty()) return fail("libstabheap.so is not installed");
-  if (comparison.kind != Kind::programs) comparison.heap_library = library;
+                             nanoseconds budget, bool has_loaded_one) {
+  if (worker::heap_library().empty()) return fail("libstabheap.so is not installed");
+  if (comparison.kind != Kind::programs)
+    comparison.heap_preloads = preloads_for(comparison, around.directory, has_loaded_one);
   std::vector<Pairs> pairs(comparison.versions.size());
   auto round = pairs_of_runs(comparison, around, pace, budget, pairs);
   if (round) comparison.heap_cost = cost_of(pairs);
-  for (std::size_t i = 0; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
-    comparison.heap_changes = what_changes(comparison.versions[i].name, pairs[i]);
-  for (std::size_t i = 1; round && i < pairs.size() && comparison.heap_changes.empty(); ++i)
-    comparison.heap_changes = what_costs_more(comparison.versions[0].name, pairs[0],
-                                              comparison.versions[i].name, pairs[i]);
-  if (!comparison.heap_changes.empty() && comparison.wanted_heap != Heap::always)
+  HeapChange& changes = comparison.heap_changes;
+  for (std::size_t i = 0; round && i < pairs.size() && changes.clause.empty(); ++i)
+    changes = what_changes(comparison.versions[i].name, pairs[i]);
+  for (std::size_t i = 1; round && i < pairs.size() && changes.clause.empty(); ++i)
+    changes.clause = what_costs_more(comparison.versions[0].name, pairs[0],
+                                     comparison.versions[i].name, pairs[i]);
+  if (!changes.clause.empty() && comparison.wanted_heap != Heap::always)
     round = fail(
         fmt::format("random heap positions would change what is measured: {}; --heap uses them "
                     "anyway",
-                    comparison.heap_changes));
+                    changes.clause));
   if (round) return round;
   comparison.heap = false;
-  comparison.heap_library.clear();
+  comparison.heap_preloads.clear();
   return round;
 }
 
@@ -459,12 +531,14 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     });
   };
   comparison.why_no_heap = "--no-heap";
-  // The first run of each revision also shows which libraries it loads.
+  // The first run of what a shell starts also shows which libraries it loads.
+  bool has_allocator_with_new = false;
   const auto first = round_of(comparison, [&](const Version& version) {
     LoadedLibraries loaded;
-    around.loaded = version.copy.empty() ? nullptr : &loaded;
+    around.loaded = comparison.kind == Kind::programs ? nullptr : &loaded;
     auto tried = try_out(comparison, version, around, budget);
     around.loaded = nullptr;
+    has_allocator_with_new |= std::ranges::any_of(loaded.all(), worker::names_allocator_with_new);
     if (tried && !version.copy.empty())
       std::ranges::move(loaded.foreign_to(version),
                         std::back_inserter(comparison.foreign_libraries));
@@ -492,7 +566,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     return second ? with_pads(comparison, around, *second) : second;
   };
   if (comparison.wanted_heap == Heap::never) return plain_pads();
-  const auto random = round_with_heap(comparison, around, *first, budget);
+  const auto random = round_with_heap(comparison, around, *first, budget, has_allocator_with_new);
   if (random) return with_pads(comparison, around, *random);
   comparison.why_no_heap = random.error().message;
   if (comparison.wanted_heap == Heap::always) return fail("--heap: " + comparison.why_no_heap);

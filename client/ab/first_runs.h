@@ -30,10 +30,11 @@ struct Pairs {
   std::vector<Run> with;
 };
 
-// A clause that says what the layer changes in this version: page faults or peak memory by more
-// than 5 %, or CPU time by more than 10 % (25 % with fewer than three pairs), in addition to what
-// loading the layer costs any program. "" if it changes none of these.
-std::string what_changes(const std::string& version, const Pairs& pairs);
+// What the layer changes in this version, in addition to what loading it costs any program: page
+// faults or peak memory by more than 5 %, or CPU time by more than 10 % if the 95 % interval
+// excludes "no change". Otherwise, and with fewer than four pairs, the mean and the median of the
+// pairs must both show a change of CPU time by more than 25 %.
+HeapChange what_changes(const std::string& version, const Pairs& pairs);
 
 // A clause that says that the layer costs the second version a larger or smaller share of its time
 // than the first. For this, the difference of the logarithms must be significant at 5 %, and at

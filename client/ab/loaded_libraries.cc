@@ -129,6 +129,12 @@ void LoadedLibraries::look() {
   }
 }
 
+std::set<std::string> LoadedLibraries::all() const {
+  std::set<std::string> paths;
+  for (const auto& [program, libraries] : seen_) paths.insert(libraries.begin(), libraries.end());
+  return paths;
+}
+
 std::vector<ForeignLibrary> LoadedLibraries::foreign_to(const Version& version) const {
   std::error_code error;
   const std::string folder = fs::canonical(version.copy, error).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds shared libraries that a version's build made, but that its processes loaded from elsewhere:
-// the measurement of such a version does not include the code of its own library.
+// Finds the shared libraries that a version's processes load. If the version's build made a library
+// that they loaded from elsewhere, the measurement does not include the code of its own library.
 #pragma once
 
 #include <chrono>
@@ -28,6 +28,9 @@ class LoadedLibraries {
   // count only if no program of the copy ran and no process loaded the copy's library. The shell
   // never counts.
   [[nodiscard]] std::vector<ForeignLibrary> foreign_to(const Version& version) const;
+
+  // The paths of all libraries that processes loaded.
+  [[nodiscard]] std::set<std::string> all() const;
 
  private:
   void look();

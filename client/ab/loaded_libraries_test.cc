@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 // The C library that this process has loaded.
 std::string c_library() {
@@ -42,8 +43,7 @@ class Loaded : public ::testing::Test {
   }
 
   // Runs the command in the folder of the copy.
-  std::vector<ForeignLibrary> foreign_in(const std::string& command) {
-    LoadedLibraries loaded;
+  void run(const std::string& command, LoadedLibraries& loaded) {
     machine::Launch launch;
     launch.argv = {"/bin/sh", "-c", command};
     launch.environment = {"PATH=/usr/bin:/bin"};
@@ -52,6 +52,10 @@ class Loaded : public ::testing::Test {
     const machine::Ended ended = machine::run(launch);
     EXPECT_EQ(ended.how, machine::End::exited) << ended.reason;
     EXPECT_EQ(ended.exit_code, 0) << command;
+  }
+  std::vector<ForeignLibrary> foreign_in(const std::string& command) {
+    LoadedLibraries loaded;
+    run(command, loaded);
     return loaded.foreign_to({.name = "v2", .text = "", .said = "", .copy = files_ / "new"});
   }
 
@@ -86,6 +90,14 @@ TEST_F(Loaded, LibrariesWithTheSameBytesAreTheSame) {
   EXPECT_THAT(foreign_in("./sleep 0.3"), IsEmpty());
   fs::remove(files_ / "new/libc.so.6");
   EXPECT_THAT(foreign_in("./sleep 0.3"), IsEmpty());
+}
+
+TEST_F(Loaded, AllLibrariesOfAllProcessesAreKnown) {
+  LoadedLibraries loaded;
+  EXPECT_THAT(loaded.all(), IsEmpty());
+  run("sleep 0.3; LD_LIBRARY_PATH=. ./sleep 0.3", loaded);
+  EXPECT_THAT(loaded.all(),
+              IsSupersetOf({c_library(), fs::canonical(files_ / "new/libc.so.6").string()}));
 }
 
 TEST(ForeignLibraries, AreSaidWithTheirVersionsAndWhatToDo) {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "counters/readings.h"
+#include "machine/program.h"
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
 
@@ -84,15 +85,16 @@ std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// Preloads the library only into what the shell starts. The shell's own heap does not matter, and a
-// program that replaces the shell writes its own report.
+// Preloads the libraries only into what the shell starts. The shell's own heap does not matter, and
+// a program that replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
-  if (comparison.heap_library.empty()) return "";
+  if (comparison.heap_preloads.empty()) return "";
   return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
-                     shell_quote(comparison.heap_library));
+                     shell_quote(comparison.heap_preloads));
 }
 
-// The plan's table [stated], so that later reports give the same reasons as the answer of `ab`.
+// The plan's table [stated], so that later reports give the same cost and the same reasons as the
+// answer of `ab`.
 std::string stated(const Comparison& comparison) {
   constexpr std::size_t longest = 400;
   std::string lines;
@@ -101,6 +103,7 @@ std::string stated(const Comparison& comparison) {
   };
   add("compiler", comparison.compiler);
   if (runs_beside(comparison)) add("beside", comparison.versions.front().name);
+  add("heap_cost", heap_remark(comparison));
   if (!comparison.heap) add("why_no_heap", comparison.why_no_heap);
   if (!comparison.pads) add("why_no_stack", comparison.why_no_pads);
   return lines.empty() ? "" : "\n[stated]\n" + lines;
@@ -180,6 +183,17 @@ std::string said(const HeapCost& cost) {
                             cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
 }
 
+std::string heap_remark(const Comparison& comparison) {
+  if (!comparison.heap) return "";
+  const HeapChange& changes = comparison.heap_changes;
+  std::string text;
+  if (comparison.heap_cost && !changes.is_time) text = "costs " + said(*comparison.heap_cost);
+  if (!changes.clause.empty())
+    text +=
+        fmt::format("{}changes what is measured: {}", text.empty() ? "" : "; it ", changes.clause);
+  return text;
+}
+
 std::string name_of_control(const Comparison& comparison) {
   std::string name = comparison.versions.front().name + "-again";
   const auto is_taken = [&](const Version& version) { return version.name == name; };
@@ -195,6 +209,30 @@ std::vector<std::string> command_of(const Comparison& comparison, const Version&
   std::vector<std::string> command = {version.text};
   command.insert(command.end(), comparison.arguments.begin(), comparison.arguments.end());
   return command;
+}
+
+std::vector<std::string> words_in(const std::string& command) {
+  constexpr std::string_view between = " \t\n'\"`|&;()<>$";
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find_first_of(between, at), command.size());
+    if (end > at) words.push_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::map<std::string, std::string> programs_in(const Comparison& comparison,
+                                               const std::string& command,
+                                               const std::string& directory) {
+  const auto given = comparison.env.find("PATH");
+  const std::string path =
+      given == comparison.env.end() ? machine::base_variables(geteuid()).at("PATH") : given->second;
+  std::map<std::string, std::string> programs;
+  for (const std::string& word : words_in(command))
+    if (auto found = machine::find_program(word, {"PATH=" + path}, directory))
+      programs[word] = *std::move(found);
+  return programs;
 }
 
 std::string step_of(const Comparison& comparison, const std::string& folder,
@@ -239,7 +277,7 @@ std::string plan_of(const Comparison& comparison) {
   if (runs_beside(comparison)) {
     Comparison plain = comparison;
     plain.heap = false;
-    plain.heap_library.clear();
+    plain.heap_preloads.clear();
     std::vector<std::string> beside;
     for (const std::string& word : command_of(plain, versions.front()))
       beside.push_back(quoted(word));

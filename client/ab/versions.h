@@ -50,6 +50,13 @@ struct HeapCost {
 // "+0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs".
 std::string said(const HeapCost& cost);
 
+// What the layer changes in the versions, as a clause: "a has 10700 page faults with
+// libstabheap.so, 10000 without". "" if it changes nothing that matters.
+struct HeapChange {
+  std::string clause{};
+  bool is_time = false;  // the clause gives the change of CPU time
+};
+
 // A shared library that was loaded from outside of a version's copy, although the build made one of
 // the same name.
 struct ForeignLibrary {
@@ -78,10 +85,10 @@ struct Comparison {
   std::string compiler{};     // of folders: the compiler that szc calls; "": not known
   std::int64_t seed = 1;
   Heap wanted_heap = Heap::where_possible;
-  bool heap = false;                    // heap blocks are at random addresses
-  std::string heap_library{};           // if `heap`: is preloaded into what a shell starts
-  std::string why_no_heap{};            // if not `heap`
-  std::string heap_changes{};           // what the layer changes; "": nothing that matters
+  bool heap = false;            // heap blocks are at random addresses
+  std::string heap_preloads{};  // if `heap`: for LD_PRELOAD of what a shell starts
+  std::string why_no_heap{};    // if not `heap`
+  HeapChange heap_changes{};
   std::optional<HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
   bool pads = false;                                // stack frames have pads of random sizes
@@ -93,11 +100,25 @@ struct Comparison {
   std::chrono::nanoseconds timeout{0};
 };
 
+// What reports say beside random heap blocks: "costs +0.4 % of CPU time; ...", or what they change.
+// The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
+std::string heap_remark(const Comparison& comparison);
+
 // The name for the second measurement of the first version.
 std::string name_of_control(const Comparison& comparison);
 
 // The command that runs this version.
 std::vector<std::string> command_of(const Comparison& comparison, const Version& version);
+
+// The words of a shell command, without quotes. Words with quoted spaces are split.
+std::vector<std::string> words_in(const std::string& command);
+
+// The programs that words of a shell command name, by word. A word with a slash is a path relative
+// to `directory`, and a shell finds any other word through PATH. Shell builtins and arguments that
+// have a program's name count, too.
+std::map<std::string, std::string> programs_in(const Comparison& comparison,
+                                               const std::string& command,
+                                               const std::string& directory);
 
 // `prepare` or `cleanup` for a version in this folder, for /bin/sh. The name of the folder must not
 // contain a quotation mark.

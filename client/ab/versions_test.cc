@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing.h"
 #include "plan/reading/reader.h"
 #include "toml/value.h"
 
@@ -16,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::Field;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 plan::Plan read(const Comparison& comparison) {
@@ -103,16 +105,33 @@ TEST(Versions, StepsStandInThePlanAsTheyAre) {
   EXPECT_EQ(plan.benchmarks[0].cleanup, std::nullopt);
 }
 
+TEST(Versions, ProgramsOfACommandAreFoundAsAShellFindsThem) {
+  const test::Folder files;
+  for (const char* name : {"bin/tool", "here/other", "here/tool"}) {
+    files.write(name, "#!/bin/sh\n");
+    files.make_executable(name);
+  }
+  files.write("here/out", "");
+  Comparison comparison;
+  comparison.env["PATH"] = "/nowhere:" + files / "bin";
+  EXPECT_THAT(
+      programs_in(comparison, "X=1 tool -n 'a b' | ./other >out; sh", files / "here"),
+      ElementsAre(Pair("./other", files / "here/./other"), Pair("tool", files / "bin/tool")));
+  comparison.env.clear();
+  EXPECT_THAT(programs_in(comparison, "$(sh)", "/"), ElementsAre(Pair("sh", EndsWith("/sh"))));
+}
+
 // Of shells' own heaps nobody asks.
 TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
   Comparison comparison = of_commands({"a", "b"});
   EXPECT_TRUE(read(comparison).randomize.empty());
   comparison.heap = true;
-  comparison.heap_library = "/lib/it's.so";
+  comparison.heap_preloads = "/lib/it's.so:/lib/b.so";
   plan::Plan plan = read(comparison);
   EXPECT_TRUE(plan.randomize.contains("heap"));
   EXPECT_EQ(plan.randomize.at("allocator").name, "layer");
-  const std::string line = "export LD_PRELOAD='/lib/it'\\''s.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
+  const std::string line =
+      "export LD_PRELOAD='/lib/it'\\''s.so:/lib/b.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
   EXPECT_EQ(plan.benchmarks[0].run.back(), line + "${VERSION}");
   comparison.kind = Kind::folders;
   comparison.command = "./x";
@@ -151,17 +170,37 @@ TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
   plan::Stated stated = read(comparison).stated;
   EXPECT_EQ(stated.compiler + stated.beside + stated.why_no_heap + stated.why_no_stack, "");
   comparison.compiler = "clang 19";
+  comparison.heap_cost = HeapCost{.change = 0.004, .pairs = 2};
   comparison.why_no_heap = "it needs $HOME \"x\" and ${Y}\n";
   comparison.why_no_pads = std::string(1000, 'x');
   comparison.response = "relative_cpu";
   stated = read(comparison).stated;
   EXPECT_EQ(stated.compiler, "clang 19");
   EXPECT_EQ(stated.beside, "a");
+  EXPECT_EQ(stated.heap_cost, "");
   EXPECT_EQ(stated.why_no_heap, "it needs $HOME \"x\" and ${Y} ");
   EXPECT_THAT(stated.why_no_stack, EndsWith("x..."));
   comparison.heap = comparison.pads = true;
   stated = read(comparison).stated;
   EXPECT_EQ(stated.why_no_heap + stated.why_no_stack, "");
+  EXPECT_EQ(stated.heap_cost, heap_remark(comparison));
+  EXPECT_EQ(stated.heap_cost, "costs +0.4 % of CPU time; 2 pairs of runs");
+}
+
+TEST(Versions, WhatRandomHeapBlocksCostIsSaidOnce) {
+  Comparison comparison = of_commands({"a", "b"});
+  comparison.heap_cost = HeapCost{.change = 0.004, .low = -0.002, .high = 0.011, .pairs = 12};
+  EXPECT_EQ(heap_remark(comparison), "");
+  comparison.heap = true;
+  const std::string cost =
+      "costs +0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs";
+  EXPECT_EQ(heap_remark(comparison), cost);
+  comparison.heap_changes = {.clause = "a has 9 page faults with libstabheap.so, 7 without"};
+  EXPECT_EQ(heap_remark(comparison),
+            cost + "; it changes what is measured: " + comparison.heap_changes.clause);
+  comparison.heap_changes = {.clause = "a takes 1.15 times as much CPU time", .is_time = true};
+  EXPECT_EQ(heap_remark(comparison),
+            "changes what is measured: a takes 1.15 times as much CPU time");
 }
 
 TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {

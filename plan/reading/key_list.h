@@ -232,6 +232,9 @@ inline constexpr Key keys[] = {
      "all programs"},
     {"stated.beside", Text{is_question, question_rule},
      "a name for the `beside` commands, which reports show instead of the commands"},
+    {"stated.heap_cost", Text{is_question, question_rule},
+     "what random heap blocks cost or change, as in `costs +0.4 % of CPU time`; reports show it if "
+     "heap blocks are random"},
     {"stated.why_no_heap", Text{is_question, question_rule},
      "the reason that reports give if `heap` is not in `[randomize]`"},
     {"stated.why_no_stack", Text{is_question, question_rule},

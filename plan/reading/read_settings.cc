@@ -116,6 +116,7 @@ void read_stated(const Table& root, Draft& draft) {
   if (!table) return;
   draft.plan.stated = {.compiler = given<"stated.compiler">(*table).value_or(""),
                        .beside = given<"stated.beside">(*table).value_or(""),
+                       .heap_cost = given<"stated.heap_cost">(*table).value_or(""),
                        .why_no_heap = given<"stated.why_no_heap">(*table).value_or(""),
                        .why_no_stack = given<"stated.why_no_stack">(*table).value_or("")};
 }

@@ -77,9 +77,11 @@ TEST(ReaderRoot, FindsTheNearestTable) {
 TEST(ReaderStated, TextsAreTakenAsTheyAre) {
   const Plan plan = good_plan(smallest +
                               "[stated]\ncompiler = 'clang 19'\nbeside = 'old ${X} $$'\n"
+                              "heap_cost = 'costs +1 % of CPU time'\n"
                               "why_no_heap = 'it crashes'\nwhy_no_stack = '--no-stack'\n");
   EXPECT_EQ(plan.stated.compiler, "clang 19");
   EXPECT_EQ(plan.stated.beside, "old ${X} $$");
+  EXPECT_EQ(plan.stated.heap_cost, "costs +1 % of CPU time");
   EXPECT_EQ(plan.stated.why_no_heap, "it crashes");
   EXPECT_EQ(plan.stated.why_no_stack, "--no-stack");
   EXPECT_EQ(more("[stated]\ncompiler = 19\n"),

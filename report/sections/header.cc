@@ -111,7 +111,8 @@ std::string drawn_text(const std::vector<Drawn>& drawn) {
   std::string fixed;
   for (const Drawn& each : drawn)
     if (each.is_random)
-      random += fmt::format("{}{}", random.empty() ? "" : ", ", each.what);
+      random += fmt::format("{}{}{}", random.empty() ? "" : ", ", each.what,
+                            each.cost.empty() ? "" : fmt::format(" ({})", each.cost));
     else
       fixed += fmt::format("{}{} ({})", fixed.empty() ? "" : ", ", each.what, each.why);
   if (fixed.empty()) return random;

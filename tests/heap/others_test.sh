@@ -55,6 +55,16 @@ all_new() {
   done
 }
 
+# by_ab TITLE VERSIONS...: `stabctl ab` also has the layer serve all that both versions take by new.
+by_ab() {
+  local title=$1 least
+  shift
+  rm -rf state
+  "$stabctl" ab --state state --heap --no-control --margin 49% --budget 60s "$@" >said 2>&1 || { fail "$title, ab $*: $(tail -n 3 said)"; return; }
+  least=$("$stabctl" sql --state state --json "SELECT min(heap_operations) AS least FROM trial WHERE status = 'ok'" | sed -n 's/.*"least": *\([0-9]*\).*/\1/p')
+  [ "${least:-0}" -ge 9000 ] || fail "$title, ab $*: the layer did only ${least:-no} operations"
+}
+
 # strict TITLE COMMAND...: strict=1 ends a program whose heap=1 is refused.
 strict() {
   local title=$1
@@ -85,6 +95,8 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   all_new "linked with $name" env "LD_PRELOAD=$new" ./ours
   all_new "$name preloaded" env "LD_PRELOAD=$new $file" ./alone
   all_new "libstabheap.so under a program with $name" env "LD_PRELOAD=$library $new" ./plain
+  by_ab "a program with $name" --program ./plain ./plain
+  by_ab "a program with $name" -- ./plain 'cd . && exec ./plain'
   runs "operator new of its own, libstabnew.so" heap=1:strict=1:allocator=layer env "LD_PRELOAD=$new" ./ours_own_new
   keeps "$name preloaded" $name env "LD_PRELOAD=$file" ./alone
   keeps "libstabheap.so under a program with $name" $name env "LD_PRELOAD=$library" ./plain

@@ -29,6 +29,12 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+bool is_over(pid_t child) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
 class Ab : public ::testing::Test {
  protected:
   // In the lab's folder, with a database of its own each time.
@@ -59,6 +65,23 @@ class Ab : public ::testing::Test {
     std::vector<std::string> argv = {STAB_BIN_DIR "/stabctl", "report", "--folder", folder};
     argv.insert(argv.end(), options.begin(), options.end());
     return run_program(argv, lab_.folder());
+  }
+  // Starts the command, whose database is in the folder `state`. Presses Ctrl-C once the command has
+  // said the words and a trial more has ended. Returns all that it has said.
+  std::string interrupt_after(const std::string& words, const std::vector<std::string>& command,
+                              const std::string& directory, const std::string& state) {
+    const auto trials = [&] {
+      return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
+    };
+    const auto said = [&] { return read_file(lab_.path("said"), 1 << 20).value_or(""); };
+    const pid_t child = start_program(command, directory, lab_.path("said"));
+    while (!is_over(child) && !said().contains(words)) usleep(20'000);
+    for (const std::string before = trials(); !is_over(child) && trials() == before;)
+      usleep(20'000);
+    kill(child, SIGINT);
+    const int code = end_of(child);
+    EXPECT_EQ(code, 128 + SIGINT) << said();
+    return said();
   }
   void build(const std::string& name, const std::string& compiler, int rounds) {
     lab_.write(name + ".c",
@@ -177,6 +200,13 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
     if (document["heap"]["cost"]["pairs"] >= 4)
       EXPECT_LT(document["heap"]["cost"]["low"], document["heap"]["cost"]["high"]);
     EXPECT_EQ(report["layouts"]["randomized"], report["trials"]["ok"]);
+    // A later report gives the same cost.
+    const std::string sentence = document["randomized"];
+    const std::string before = "which costs ";
+    const std::size_t at = sentence.find(before) + before.size();
+    const std::string cost = sentence.substr(at, sentence.find(')', at) - at);
+    EXPECT_THAT(joined(report_in(document["state"], {"--full"}).out),
+                HasSubstr("heap blocks (costs " + cost + ")"));
   }
   // A program that breaks is measured without.
   const Output picky = run({"--env", "PICKY=1", "--program", "./a", "./b"});
@@ -235,7 +265,8 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   EXPECT_THAT(
       document["heap"]["why_not"].get<std::string>(),
       ContainsRegex("^random heap positions would change what is measured: .* takes .* times "
-                    "as much CPU time with libstabheap.so; --heap uses them anyway$"));
+                    "as much CPU time with libstabheap.so \\(.*pairs? of runs\\); --heap uses them "
+                    "anyway$"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
   // A later report gives the same reason.
   EXPECT_THAT(joined(report_in(document["state"], {"--full"}).out),
@@ -410,12 +441,11 @@ TEST_F(Ab, RevisionsAreBuiltAndRunInFoldersOfTheirOwn) {
   arguments.insert(arguments.end(), {"--heap", "--fail-on", "regressed"});
   const Output told = ab(60, arguments);
   EXPECT_EQ(told.code, 2) << told.err << told.out;
-  EXPECT_THAT(told.out,
-              AllOf(HasSubstr("working-tree is slower than "),
-                    ContainsRegex("environment, addresses, functions, heap blocks \\(costs "
-                                  "[^)]*\\), stack\\s+frames"),
-                    ContainsRegex("\n  Compiler  szc with .*clang version [0-9.]+"),
-                    Not(HasSubstr("szc built none of the versions"))));
+  EXPECT_THAT(told.out, AllOf(HasSubstr("working-tree is slower than "),
+                              ContainsRegex("environment, addresses, functions, heap blocks "
+                                            "\\((costs|changes) .*\\), stack\\s+frames"),
+                              ContainsRegex("\n  Compiler  szc with .*clang version [0-9.]+"),
+                              Not(HasSubstr("szc built none of the versions"))));
   const std::string folder = lab_.path("state" + std::to_string(runs_));
   EXPECT_THAT(told.out + told.err, HasSubstr("stabctl report --full 1 --folder '" + folder + "'"));
   EXPECT_THAT(report_in(folder, {"--full"}).out,
@@ -685,12 +715,6 @@ TEST_F(Ab, CtrlCEndsABuildAndWhatItStarted) {
   EXPECT_FALSE(std::filesystem::exists(built_in)) << built_in;
 }
 
-bool is_over(pid_t child) {
-  siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-         info.si_pid != 0;
-}
-
 // What is measured by the same command, interrupted and then to its end, is one experiment.
 TEST_F(Ab, TheSameCommandGoesOnAfterCtrlCUnlessAFileHasChanged) {
   const std::string state = lab_.path("state");
@@ -822,23 +846,8 @@ TEST_F(Ab, WhatTheCommandWritesIsNoChangeOfTheWorkingTree) {
                                                 "; sleep $(cat pause)",
                                             "HEAD",
                                             "."};
-  const auto trials = [&] {
-    return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
-  };
-  // Once it has said the words and a trial more has ended.
   const auto interrupt = [&](const std::string& words) {
-    const pid_t child = start_program(command, lab_.path("tree/sub"), lab_.path("said"));
-    const auto has_said = [&] {
-      return read_file(lab_.path("said"), 1 << 20).value_or("").contains(words);
-    };
-    while (!is_over(child) && !has_said()) usleep(20'000);
-    for (const std::string before = trials(); !is_over(child) && trials() == before;)
-      usleep(20'000);
-    kill(child, SIGINT);
-    const int code = end_of(child);
-    const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
-    EXPECT_EQ(code, 128 + SIGINT) << said;
-    return said;
+    return interrupt_after(words, command, lab_.path("tree/sub"), state);
   };
   EXPECT_THAT(interrupt("a round of runs takes"), Not(HasSubstr("starts from the beginning")));
   ASSERT_TRUE(std::filesystem::exists(lab_.path("tree/logs/run.log")));
@@ -879,20 +888,8 @@ TEST_F(Ab, AnInterruptedRunInANamedFolderIsLeftAloneByOtherCommands) {
                                             "--",
                                             "cat input; sleep 0.1",
                                             "cat <input; sleep 0.1"};
-  const auto trials = [&] {
-    return lab_.ctl({"sql", "--state", state, "SELECT count(*) FROM trial"}).out;
-  };
   const auto interrupt = [&](const std::string& words) {
-    const pid_t child = start_program(command, lab_.path(""), lab_.path("said"));
-    while (!is_over(child) && !read_file(lab_.path("said"), 1 << 20).value_or("").contains(words))
-      usleep(20'000);
-    for (const std::string before = trials(); !is_over(child) && trials() == before;)
-      usleep(20'000);
-    kill(child, SIGINT);
-    const int code = end_of(child);
-    const std::string said = read_file(lab_.path("said"), 1 << 20).value_or("");
-    EXPECT_EQ(code, 128 + SIGINT) << said;
-    return said;
+    return interrupt_after(words, command, lab_.path(""), state);
   };
   interrupt("a round of runs takes");
   const Output other = lab_.ctl({"ab", "--state", state, "--budget", "30s", "--", "true", "true "});
@@ -909,6 +906,33 @@ TEST_F(Ab, AnInterruptedRunInANamedFolderIsLeftAloneByOtherCommands) {
   lab_.write("original", "2\n");
   EXPECT_THAT(interrupt("a round of runs takes"),
               HasSubstr("starts from the beginning, because original has changed"));
+}
+
+// A program that is built anew between the two is another one, wherever the shell finds it.
+TEST_F(Ab, AProgramThatAShellFindsThroughPathIsLookedAt) {
+  std::filesystem::create_directories(lab_.path("bin"));
+  lab_.write("bin/a-tool", "#!/bin/sh\nexec sleep 0.1\n", true);
+  const std::string state = lab_.path("state-of-tools");
+  const std::vector<std::string> command = {STAB_BIN_DIR "/stabctl",
+                                            "ab",
+                                            "--state",
+                                            state,
+                                            "--budget",
+                                            "100s",
+                                            "--no-heap",
+                                            "--env",
+                                            "PATH=" + lab_.path("bin") + ":/usr/bin:/bin",
+                                            "--",
+                                            "a-tool 1",
+                                            "X=1 a-tool 2 | cat"};
+  const auto interrupt = [&](const std::string& words) {
+    return interrupt_after(words, command, lab_.path(""), state);
+  };
+  interrupt("a round of runs takes");
+  EXPECT_THAT(interrupt("it continues with"), Not(HasSubstr("starts from the beginning")));
+  lab_.write("bin/a-tool", "#!/bin/sh\nexec sleep 0.2\n", true);
+  EXPECT_THAT(interrupt("a round of runs takes"),
+              HasSubstr("starts from the beginning, because the program a-tool has changed"));
 }
 
 // Each waits for the other one, which is there only while both build.

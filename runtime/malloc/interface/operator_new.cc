@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // libstabnew.so: if an allocator has its own operator new (jemalloc, tcmalloc, mimalloc), this
 // operator new calls malloc, so that the layer swaps its blocks. It is preloaded behind
-// libstabheap.so, and only into programs that have such an allocator. That allocator's own delete
-// gives the block back, because it accepts blocks of its malloc.
+// libstabheap.so, and only into programs that have such an allocator, or into all that a shell
+// starts if one of them may have it. That allocator's own delete gives the block back, because it
+// accepts blocks of its malloc.
 //
 // Nothing is changed if operator new and malloc are not in the same object. Then operator new is
 // libstdc++'s, which calls malloc anyway, or another one, whose blocks only its own delete
