@@ -151,6 +151,13 @@ TEST(Step, EveryLossHasANameAndASentence) {
   EXPECT_EQ(protocol::loss_named("anything"), Loss::step_lost);
 }
 
+// Whatever the silence is: the node notices it, and then ends the worker.
+TEST(Step, ATrialsLongestLifeIncludesTheTimeThatItsEndTakes) {
+  for (const std::chrono::milliseconds silence : {std::chrono::milliseconds(100), node_silence})
+    EXPECT_GE(longest_life(silence), silence + beat_of(silence) + std::chrono::seconds(12))
+        << silence.count();
+}
+
 TEST(Step, OnlyWhatSlurmSaysIsAnError) {
   EXPECT_EQ(errors_in("a worker ends: x\nsrun: error: invalid partition specified: p\n"
                       "srun: error: Unable to allocate resources: Invalid partition\n"),

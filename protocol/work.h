@@ -196,6 +196,7 @@ enum class Loss {
   requeued,
   time_limit,  // of the allocation
   cancelled,   // by somebody else
+  old_step,    // an earlier step of the same user has not ended, so no other one can start
   silent,      // the node gave no sign of life
   step_lost    // for any other reason
 };

@@ -517,13 +517,11 @@ void Session::lost_node(Place& place, const std::string& how) {
   if (std::exchange(place.noted_loss, text) != text || !place.node.node.empty())
     note(std::string(lost_event), text);
   // The controller takes a while to see that a node has failed, and offers it until then.
-  if (has_several() && place.node.node.empty() &&
-      (loss == Loss::controller_away || (loss == Loss::cannot_start && place.has_been_up)))
-    return wait_for_node(place, text, loss == Loss::cannot_start);
+  const bool passes = loss == Loss::controller_away || loss == Loss::old_step ||
+                      (has_several() && loss == Loss::cannot_start && place.has_been_up);
+  if (passes && place.node.node.empty())
+    return wait_for_node(place, text, loss != Loss::controller_away);
   if (loss == Loss::cannot_start || loss == Loss::no_node) return refuse(text);
-  if (loss == Loss::controller_away && place.node.node.empty())
-    return wait_for_storage(fmt::format("{}: {}", to_string(loss), lost.reason),
-                            "stabd tries again");
   const auto next = place.schedule->next();
   const auto block = next ? std::optional(block_at(next->position)) : std::nullopt;
   place.node_losses = block == place.lost_block ? place.node_losses + 1 : 1;
@@ -595,8 +593,8 @@ void Session::refuse(const std::string& why) {
   apply(next(state_, Event::refused) ? Event::refused : Event::gave_up, why);
 }
 
-// E10. Only this place starts again. The node's time to come back begins again whenever the
-// controller was away.
+// E10. Of several places, only this one starts again. The node's time to come back begins again
+// whenever the controller was away.
 void Session::wait_for_node(Place& place, const std::string& why, bool may_end) {
   const auto now = steady_clock::now();
   if (!may_end)
@@ -604,7 +602,8 @@ void Session::wait_for_node(Place& place, const std::string& why, bool may_end) 
   else if (!place.waits_since)
     place.waits_since = now;
   if (may_end && now - *place.waits_since > around_.node_patience())
-    return apply(Event::gave_up, why + " 'stabctl retry' continues from here");
+    return apply(Event::gave_up, why + ". 'stabctl retry' continues from here");
+  if (!has_several()) return wait_for_storage(why, "stabd tries again");
   place.waits = true;
   around_.retry_later();
 }

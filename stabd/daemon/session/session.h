@@ -100,9 +100,9 @@ struct Place {
   std::optional<BlockId> lost_block;
   std::optional<std::uint32_t> lost_position;  // the trial that lost its worker last
   std::string noted_loss;
-  std::string home;  // with several machines: the node of its stored trials, or the plan's name
-  // With several machines: another worker starts later, and since when none could start.
-  bool waits = false;
+  std::string home;    // with several machines: the node of its stored trials, or the plan's name
+  bool waits = false;  // with several machines: another worker starts later
+  // Since when no worker could start here although the cluster's controller answers.
   std::optional<std::chrono::steady_clock::time_point> waits_since;
   bool has_whole_blocks = false;  // E9: the incomplete block was looked for
 };

@@ -163,6 +163,28 @@ TEST_F(NodeTest, AControllerThatIsAwayIsAskedAgain) {
   EXPECT_EQ(around_.row().state, "done");
 }
 
+TEST_F(NodeTest, AnEarlierStepThatEndsInTimeEndsNothingElse) {
+  around_.session_->start();
+  lose(Loss::old_step);
+  EXPECT_EQ(around_.row().state, "paused");
+  EXPECT_EQ(around_.row().reason, "old-step: so it is; stabd tries again");
+  EXPECT_TRUE(has_event("lost", "old-step: so it is"));
+  around_.run_retry();
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+}
+
+// The nodes of testing.h have no patience.
+TEST_F(NodeTest, AnEarlierStepThatDoesNotEndInTimeEndsTheExperiment) {
+  around_.session_->start();
+  lose(Loss::old_step);
+  around_.run_retry();
+  lose(Loss::old_step);
+  EXPECT_EQ(around_.row().state, "failed");
+  EXPECT_EQ(around_.row().reason, "old-step: so it is. 'stabctl retry' continues from here");
+}
+
 TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
   around_.session_->start();
   for (int i = 0; i < 3; ++i) {

@@ -333,6 +333,20 @@ TEST_F(NodesTest, WhileTheControllerIsAwayTheTimeOfALostNodeDoesNotPass) {
   EXPECT_EQ(cluster_.session_->state(), State::failed);
 }
 
+// Unlike a controller that is away, an earlier step that does not end uses up the node's time.
+TEST_F(NodesTest, AnEarlierStepThatDoesNotEndEndsTheExperimentInTheEnd) {
+  cluster_.patience_ = std::chrono::milliseconds(20);
+  cluster_.reach_trials();
+  cluster_.answer_at(0);
+  cluster_.lose(0);
+  cluster_.lose(0, Loss::old_step);
+  EXPECT_EQ(cluster_.session_->state(), State::running) << cluster_.row().reason;
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  cluster_.run_retry();
+  cluster_.lose(0, Loss::old_step);
+  EXPECT_EQ(cluster_.session_->state(), State::failed);
+}
+
 TEST_F(NodesTest, EachNodeKeepsToTheCpusOfItsFirstTrials) {
   cluster_.reach_trials();
   for (const auto& seat : cluster_.seats_) EXPECT_EQ(seat.earlier_cpus, machine::CpuSet{});
