@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/time.h"
 #include "cluster/slurm.h"
 #include "machine/containment.h"
 #include "machine/program.h"
@@ -212,8 +213,13 @@ class Head {
   bool look_at(Carrier& up, std::string_view line) {
     if (line.starts_with("{\"kind\":\"lost\"")) has_said_why_ = true;
     if (node_.node.empty() && line.starts_with("{\"kind\":\"node\"")) {
-      if (auto said = protocol::decode<protocol::NodeReply>(line)) node_ = *std::move(said);
       first_line_ = line;
+      if (auto said = protocol::decode<protocol::NodeReply>(line)) {
+        // The session hears of the node later, so it can't compare the clocks itself.
+        said->heard_ns = wall_clock_ns();
+        first_line_ = protocol::encode(*said);
+        node_ = *std::move(said);
+      }
       return false;
     }
     if (!first_line_.empty()) up.add(std::exchange(first_line_, ""));
@@ -404,8 +410,11 @@ class Node {
                    return !is_leaving;
                  });
     Carrier up(socket_.get(), STDOUT_FILENO, Signs::end_here);
-    up.add(protocol::encode(protocol::NodeReply{
-        .version = STAB_VERSION, .node = name_, .job = job_, .cache = files->cache}));
+    up.add(protocol::encode(protocol::NodeReply{.version = STAB_VERSION,
+                                                .node = name_,
+                                                .job = job_,
+                                                .cache = files->cache,
+                                                .sent_ns = wall_clock_ns()}));
     auto next_beat = Carrier::Clock::now();
     for (;;) {
       std::array<pollfd, 5> wait{pollfd{down.reads(), POLLIN, 0}, pollfd{down.writes(), POLLOUT, 0},

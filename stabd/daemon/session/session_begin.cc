@@ -414,15 +414,18 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
                                 .duration_ns = reply.duration_ns})))
     return;
   if (failed) {
-    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
-                                           benchmark, reply.output, slot.command);
+    const bool is_on_node = !place.node.node.empty();
+    const std::string reason =
+        fmt::format("the build of '{}' failed{}:\n{}\nthe command was: {}", benchmark,
+                    is_on_node ? " on node " + place.node.node : "", reply.output, slot.command);
     note("build", reason);
     // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
-      return refuse(
-          fmt::format("the machine has no room for builds, even after the unused builds were "
-                      "removed from the cache: free some space, then retry; {}",
-                      reason));
+      return refuse(fmt::format(
+          "{} has no room for builds{}, even after the unused builds were removed from "
+          "the cache: free some space{}, then retry; {}",
+          is_on_node ? "node " + place.node.node : "the machine",
+          is_on_node ? " in " + place.node.cache : "", is_on_node ? " there" : "", reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
     place.schedule->fail_benchmark(slot.benchmark, reason);
   }
