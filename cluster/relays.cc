@@ -24,6 +24,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "cluster/settings.h"
 #include "cluster/slurm.h"
 #include "machine/containment.h"
 #include "machine/program.h"
@@ -282,7 +283,7 @@ class Head {
     cancel_job();
     srun.signal(SIGTERM);
     if (!srun.wait(ending)) srun.signal(SIGKILL);
-    if (loss == Loss::no_node) return lost(loss, detail);
+    if (loss == Loss::no_node) return lost(loss, with_shortage(detail));
     return tell(srun, loss);
   }
 
@@ -302,7 +303,18 @@ class Head {
     }
     while (!is_dead && Clock::now() < dead_at)
       if (hung_up(pause)) return 0;
-    return lost(loss.value_or(Loss::step_lost), errors_in(errors_));
+    const std::string errors = errors_in(errors_);
+    return lost(loss.value_or(Loss::step_lost),
+                loss == Loss::cannot_start ? with_shortage(errors) : errors);
+  }
+
+  // Adds to the reason why no node was found that the cluster has too few.
+  [[nodiscard]] std::string with_shortage(const std::string& detail) const {
+    if (!step_.names.empty()) return detail;
+    const auto states = node_states(step_.partition);
+    const std::string shortage =
+        states ? shortage_in(*states, step_.machines, step_.partition) : "";
+    return detail + (detail.empty() || shortage.empty() ? "" : "; ") + shortage;
   }
 
   int lost(Loss loss, const std::string& detail) {

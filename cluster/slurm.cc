@@ -367,7 +367,11 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
     case Loss::requeued:
       return fmt::format("the job on {} is back in the cluster's queue{}", place, why);
     case Loss::time_limit:
-      return fmt::format("the time limit of the allocation on {} has passed{}", place, why);
+      return fmt::format(
+          "the time limit of the allocation on {} has passed{}. The interrupted block runs again; "
+          "with a longer machines.time_limit, which the partition must allow, this happens less "
+          "often",
+          place, why);
     case Loss::cancelled:
       return fmt::format("somebody cancelled the job on {}{}", place, why);
     case Loss::old_step:

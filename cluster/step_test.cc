@@ -149,6 +149,8 @@ TEST(Step, EveryLossHasANameAndASentence) {
     EXPECT_THAT(sentence_of(loss, "n1", "7", "the detail"), HasSubstr("the detail"));
   }
   EXPECT_EQ(protocol::loss_named("anything"), Loss::step_lost);
+  EXPECT_THAT(sentence_of(Loss::time_limit, "n1", "7", ""),
+              HasSubstr("longer machines.time_limit"));
 }
 
 // Whatever the silence is: the node notices it, and then ends the worker.
