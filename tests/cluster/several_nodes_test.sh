@@ -193,6 +193,7 @@ for node in n1 n2 n3; do
 done
 [[ $(grep -c "no calibration" <<<"$listed") == 3 && $(grep -cE '^    Slurm: (IDLE|ALLOCATED|MIXED|COMPLETING)' <<<"$listed") == 3 ]] ||
   fail "machines has other facts: $listed"
+[[ $(grep -c '^    stabd ' <<<"$listed") == 3 ]] || fail "machines does not name the versions: $listed"
 # 'analyze' says the same about the exported trials.
 ctl export "$id" --output "$shared/trials.csv"
 answer=$("$stabctl" analyze "$shared/trials.csv" --response wall_ns --factors x,y --block block --machine node --log 2>&1)
