@@ -30,6 +30,7 @@
 #include "machine/facts.h"
 #include "protocol/paths.h"
 #include "report/csv.h"
+#include "results/document.h"
 #include "stabd/archive.h"
 #include "stabd/upkeep.h"
 #include "store/copy.h"
@@ -445,7 +446,8 @@ struct MachineRow {
   std::int64_t trials = 0;
   std::int64_t experiments = 0;
   std::string summary{};
-  std::string state{};  // in the cluster
+  std::string versions{};  // of stabd and of the compilers, in the last experiment here
+  std::string state{};     // in the cluster
   std::optional<double> floor{};
   std::string floor_response{};
   std::int64_t floor_ns = 0;
@@ -479,9 +481,17 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
                           "GROUP BY node",
                           value_of<std::int64_t>(experiment, 0)));
     if (!trials) return std::unexpected(trials.error());
+    // All nodes of an experiment have the same compilers.
+    const auto versions = ask_for(
+        path, fmt::format("SELECT text FROM event WHERE experiment = {} AND kind = '{}' ORDER BY "
+                          "id DESC LIMIT 1",
+                          value_of<std::int64_t>(experiment, 0), results::versions_event));
+    if (!versions) return std::unexpected(versions.error());
     for (const auto& row : trials->rows) {
       const auto node = value_of<std::string>(row, 0);
       MachineRow& machine = rows[node.empty() ? value_of<std::string>(experiment, 1) : node];
+      if (!versions->rows.empty() && value_of<std::int64_t>(row, 1) >= machine.last_ns)
+        machine.versions = one_line(value_of<std::string>(versions->rows.front(), 0), 500);
       machine.last_ns = std::max(machine.last_ns, value_of<std::int64_t>(row, 1));
       machine.trials += value_of<std::int64_t>(row, 2);
       ++machine.experiments;
@@ -523,6 +533,7 @@ std::string as_text(const std::map<std::string, MachineRow>& rows) {
     text += row.floor ? fmt::format("noise floor {:.2g} % in {} ({})\n", 100 * *row.floor,
                                     row.floor_response, local_time(row.floor_ns))
                       : std::string("no calibration\n");
+    if (!row.versions.empty()) text += fmt::format("    {}\n", row.versions);
     if (!row.state.empty()) text += fmt::format("    Slurm: {}\n", row.state);
   }
   return text.empty() ? "no trial has run yet\n" : text;
@@ -536,6 +547,7 @@ std::string as_json(const std::map<std::string, MachineRow>& rows) {
       floor = {{"margin", *row.floor}, {"response", row.floor_response}, {"at_ns", row.floor_ns}};
     list.push_back({{"machine", host},
                     {"summary", row.summary},
+                    {"versions", row.versions},
                     {"last_ns", row.last_ns},
                     {"trials", row.trials},
                     {"experiments", row.experiments},

@@ -13,7 +13,7 @@ namespace {
 
 // The mean over all benchmarks varies less than one benchmark, so its noise floor is no answer for
 // a single benchmark. A calibration stores it last.
-TEST(MachineList, TheNoiseFloorIsThatOfAnyBenchmark) {
+TEST(MachineList, ItHasTheNoiseFloorOfAnyBenchmarkAndTheLastCompilers) {
   const store::TemporaryDirectory folder;
   {
     const std::unique_ptr<store::Store> database = store::open_or_fail(folder / "stabd.db");
@@ -32,6 +32,9 @@ TEST(MachineList, TheNoiseFloorIsThatOfAnyBenchmark) {
     suite.scope = store::CalibrationScope::suite;
     suite.margin = 0.005;
     ASSERT_TRUE(database->add_calibrations({any, suite}));
+    for (const char* text : {"stabd 0.1.0", "stabd 0.1.0; built by clang 19"})
+      ASSERT_TRUE(
+          database->add_event({.experiment = id, .at_ns = 1, .kind = "versions", .text = text}));
   }
   Common common;
   common.state = folder / "stabd.db";
@@ -43,6 +46,7 @@ TEST(MachineList, TheNoiseFloorIsThatOfAnyBenchmark) {
   const auto list = nlohmann::json::parse(shown);
   ASSERT_EQ(list.size(), 1U) << shown;
   EXPECT_EQ(list.at(0).at("noise_floor").at("margin").get<double>(), 0.02);
+  EXPECT_EQ(list.at(0).at("versions"), "stabd 0.1.0; built by clang 19") << "the last start's";
 }
 
 }  // namespace

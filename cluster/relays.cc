@@ -6,20 +6,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/text.h"
+#include "base/time.h"
+#include "cluster/settings.h"
 #include "cluster/slurm.h"
 #include "machine/containment.h"
 #include "machine/program.h"
@@ -128,7 +133,7 @@ class Head {
                                "/"))
       return 0;
     const auto freed = cancel_leftovers();
-    if (!freed) fmt::print(stderr, "{}\n", freed.error().message);
+    if (!freed) fmt::print(stderr, "{}\n", freed.error().reason);
     return freed && !hung_up(milliseconds(0)) ? 0 : 1;
   }
 
@@ -136,8 +141,8 @@ class Head {
     if (const auto version = output_of({"srun", "--version"}, asking); !version)
       return lost(Loss::cannot_start,
                   version.error().message + ": install Debian's package slurm-client");
-    if (const auto why = cancel_leftovers(); !why)
-      return say_lost(Loss::controller_away, why.error().message);
+    if (const auto freed = cancel_leftovers(); !freed)
+      return say_lost(freed.error().loss, freed.error().reason);
     if (hung_up(milliseconds(0))) return 0;
     auto srun = Process::start(step_command(step_));
     if (!srun) return lost(Loss::cannot_start, srun.error().message);
@@ -145,13 +150,21 @@ class Head {
   }
 
  private:
+  struct Trouble {
+    Loss loss;
+    std::string reason;
+  };
+
   // H1
-  Result<void> cancel_leftovers() {
-    const auto until = Clock::now() + silence_ + asking;
+  std::expected<void, Trouble> cancel_leftovers() {
+    const auto trouble = [](Loss loss, const std::string& detail) {
+      return std::unexpected(Trouble{.loss = loss, .reason = sentence_of(loss, "", "", detail)});
+    };
+    const auto until = Clock::now() + longest_life(silence_) + asking;
     bool told = false;
     for (bool cancelled = false;;) {
       const auto all = output_of(list_jobs(), asking);
-      if (!all) return fail(sentence_of(Loss::controller_away, "", "", all.error().message));
+      if (!all) return trouble(Loss::controller_away, all.error().message);
       const auto jobs = jobs_named(*all, step_);
       if (jobs.empty()) return {};
       const std::string left = one_line(fmt::format("{}", fmt::join(jobs, " ")), 200);
@@ -164,10 +177,7 @@ class Head {
         // It fails if a job ends meanwhile.
         cancelled = output_of(command, asking).has_value();
       }
-      if (Clock::now() > until)
-        return fail(fmt::format(
-            "no step can start, because a job that this stabd started earlier has not ended: {}",
-            left));
+      if (Clock::now() > until) return trouble(Loss::old_step, left);
       if (hung_up(pause)) return {};
     }
   }
@@ -204,8 +214,13 @@ class Head {
   bool look_at(Carrier& up, std::string_view line) {
     if (line.starts_with("{\"kind\":\"lost\"")) has_said_why_ = true;
     if (node_.node.empty() && line.starts_with("{\"kind\":\"node\"")) {
-      if (auto said = protocol::decode<protocol::NodeReply>(line)) node_ = *std::move(said);
       first_line_ = line;
+      if (auto said = protocol::decode<protocol::NodeReply>(line)) {
+        // The session hears of the node later, so it can't compare the clocks itself.
+        said->heard_ns = wall_clock_ns();
+        first_line_ = protocol::encode(*said);
+        node_ = *std::move(said);
+      }
       return false;
     }
     if (!first_line_.empty()) up.add(std::exchange(first_line_, ""));
@@ -268,13 +283,13 @@ class Head {
     cancel_job();
     srun.signal(SIGTERM);
     if (!srun.wait(ending)) srun.signal(SIGKILL);
-    if (loss == Loss::no_node) return lost(loss, detail);
+    if (loss == Loss::no_node) return lost(loss, with_shortage(detail));
     return tell(srun, loss);
   }
 
   // H2. Asks the controller why the step has ended if nobody knows.
   int tell(const Process& srun, std::optional<Loss> loss) {
-    const auto dead_at = Clock::now() + silence_ + beat_of(silence_);
+    const auto dead_at = Clock::now() + longest_life(silence_);
     const bool is_dead = srun.succeeded() || node_.node.empty();
     if (!is_dead && !loss) {
       JobWords job;
@@ -288,7 +303,18 @@ class Head {
     }
     while (!is_dead && Clock::now() < dead_at)
       if (hung_up(pause)) return 0;
-    return lost(loss.value_or(Loss::step_lost), errors_in(errors_));
+    const std::string errors = errors_in(errors_);
+    return lost(loss.value_or(Loss::step_lost),
+                loss == Loss::cannot_start ? with_shortage(errors) : errors);
+  }
+
+  // Adds to the reason why no node was found that the cluster has too few.
+  [[nodiscard]] std::string with_shortage(const std::string& detail) const {
+    if (!step_.names.empty()) return detail;
+    const auto states = node_states(step_.partition);
+    const std::string shortage =
+        states ? shortage_in(*states, step_.machines, step_.partition) : "";
+    return detail + (detail.empty() || shortage.empty() ? "" : "; ") + shortage;
   }
 
   int lost(Loss loss, const std::string& detail) {
@@ -332,6 +358,7 @@ using protocol::LostReply;
 constexpr milliseconds worker_grace{10'000};
 constexpr milliseconds killing{10'000};
 constexpr milliseconds last_words{2'000};
+static_assert(killing + pause + last_words < node_ending);
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -352,14 +379,21 @@ Result<void> make_own(const std::string& path) {
   return {};
 }
 
-// The folder for builds. A home folder may be shared by nodes of different kinds, so builds are
-// kept on the node, and apart by its name.
-Result<std::string> make_cache(const std::string& node) {
-  std::string path = fmt::format("/var/tmp/stabd-{}", geteuid());
-  if (auto made = make_own(path); !made) return std::unexpected(made.error());
-  path += "/" + node;
-  if (auto made = make_own(path); !made) return std::unexpected(made.error());
-  return path;
+// What the user's steps share on a node.
+struct OwnFiles {
+  std::string cache;  // the folder for builds
+  std::string lock;   // N3
+};
+
+// A home folder may be shared by nodes of different kinds, so builds are kept on the node. Their
+// folder has the same path on each node: compilers write it into programs, and the nodes of an
+// experiment need the same programs.
+Result<OwnFiles> make_own_files(const std::string& node) {
+  const std::string folder = fmt::format("/var/tmp/stabd-{}", geteuid());
+  OwnFiles files{.cache = folder + "/builds", .lock = fmt::format("{}/{}.lock", folder, node)};
+  for (const std::string& path : {folder, files.cache})
+    if (auto made = make_own(path); !made) return std::unexpected(made.error());
+  return files;
 }
 
 class Node {
@@ -371,8 +405,11 @@ class Node {
         job_(std::move(job)) {}
 
   int serve() {
-    auto cache = make_cache(name_);
-    if (!cache) return refuse(cache.error().message);
+    auto files = make_own_files(name_);
+    if (!files) return refuse(files.error().message);
+    const auto locked = lock_node(files->lock);
+    if (!locked) return refuse(locked.error().message);
+    if (!*locked) return say_lost(Loss::old_step, why_not_locked());
     if (auto started = start_worker(); !started) return refuse(started.error().message);
     // The worker's namespaces are made through files in /proc that a process can't write
     // once it is not dumpable.
@@ -385,8 +422,11 @@ class Node {
                    return !is_leaving;
                  });
     Carrier up(socket_.get(), STDOUT_FILENO, Signs::end_here);
-    up.add(protocol::encode(protocol::NodeReply{
-        .version = STAB_VERSION, .node = name_, .job = job_, .cache = *std::move(cache)}));
+    up.add(protocol::encode(protocol::NodeReply{.version = STAB_VERSION,
+                                                .node = name_,
+                                                .job = job_,
+                                                .cache = files->cache,
+                                                .sent_ns = wall_clock_ns()}));
     auto next_beat = Carrier::Clock::now();
     for (;;) {
       std::array<pollfd, 5> wait{pollfd{down.reads(), POLLIN, 0}, pollfd{down.writes(), POLLOUT, 0},
@@ -401,7 +441,7 @@ class Node {
       down.move();
       up.move();
       if (down.wants_more()) up.add("");
-      if (down.ended() || up.broken()) return hang_up(up, is_leaving);
+      if (down.ended() || up.broken()) return hang_up(up, down, is_leaving);
       if (down.silent_for() > silence_) return fall_silent(up);
       if (Carrier::Clock::now() < next_beat) continue;
       up.add("");
@@ -411,10 +451,42 @@ class Node {
 
  private:
   // The worker has not started, so no trial can have failed.
-  static int refuse(const std::string& why) {
-    const std::string line = protocol::encode(LostReply{
-        .loss = std::string(to_string(Loss::cannot_start)), .reason = one_line(why, 2000)});
+  int refuse(const std::string& why) const {
+    return say_lost(Loss::cannot_start, fmt::format("node {}: {}", name_, why));
+  }
+  static int say_lost(Loss loss, const std::string& why) {
+    const std::string line = protocol::encode(
+        LostReply{.loss = std::string(to_string(loss)), .reason = one_line(why, 2000)});
     return write_all(STDOUT_FILENO, line + "\n") ? 0 : 1;
+  }
+
+  // N3. Returns false if another step still holds the lock, or if nobody waits for us any more.
+  Result<bool> lock_node(const std::string& path) {
+    lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock_) return fail_errno("cannot open " + path);
+    const auto until = Carrier::Clock::now() + longest_life(silence_);
+    while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno("cannot lock " + path);
+      pollfd hung_up{STDIN_FILENO, 0, 0};
+      if (Carrier::Clock::now() > until || poll(&hung_up, 1, static_cast<int>(pause.count())) == 1)
+        return false;
+    }
+    // The text only helps people, so a full disk does not matter.
+    if (ftruncate(lock_.get(), 0) == 0) {
+      const auto ignored = write_all(lock_.get(), job_);
+      static_cast<void>(ignored);
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::string why_not_locked() const {
+    std::array<char, 64> buffer;
+    const ssize_t n = pread(lock_.get(), buffer.data(), buffer.size(), 0);
+    const std::string job(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    return fmt::format(
+        "an earlier step of stabd{} still runs on node {}, so nothing else is measured there: end "
+        "the process 'stabd --on-node' on that node, or restart the node",
+        plan::is_node(job) ? fmt::format(" (job {})", job) : "", name_);
   }
 
   Result<void> start_worker() {
@@ -451,23 +523,29 @@ class Node {
 
   // N2. Returns the exit code.
   int end(Carrier& up, Loss loss, const std::string& why) {
+    const auto until = Carrier::Clock::now() + killing;
     if (!has_ended(milliseconds(0))) {
       kill(worker_.pid, SIGKILL);
       if (!has_ended(killing)) return 1;
     }
     const std::string how = machine::how_it_ended(machine::reap(worker_.pid));
-    if (containment_ == machine::Containment::process_tree)
-      if (!machine::end_marked(protocol::marker_variable(start_.token), killing)) return 1;
+    if (containment_ == machine::Containment::process_tree) {
+      const auto left = std::chrono::duration_cast<milliseconds>(until - Carrier::Clock::now());
+      if (!machine::end_marked(protocol::marker_variable(start_.token), std::max(left, pause)))
+        return 1;
+    }
     up.add(protocol::encode(
         LostReply{.loss = std::string(to_string(loss)), .reason = why.empty() ? how : why}));
     up.flush(last_words);
     return 0;
   }
 
-  // The daemon wants no more, so the worker ends its trial by itself.
-  int hang_up(Carrier& up, bool is_orderly) {
+  // The daemon wants no more, so the worker ends its trial by itself. The time for that ends when
+  // the daemon's silence would end the worker (N1).
+  int hang_up(Carrier& up, const Carrier& down, bool is_orderly) {
     shutdown(socket_.get(), SHUT_RDWR);
-    has_ended(worker_grace);
+    const auto left = silence_ - std::chrono::duration_cast<milliseconds>(down.silent_for());
+    has_ended(std::clamp(left, milliseconds(0), worker_grace));
     const int code = end(up, Loss::worker, "");
     if (!is_orderly) free_allocation();
     return code;
@@ -492,6 +570,7 @@ class Node {
   milliseconds silence_;
   std::string name_;
   std::string job_;
+  Fd lock_;
   Fd socket_;
   machine::Containment containment_ = machine::Containment::process_tree;
   machine::Contained worker_;

@@ -7,12 +7,15 @@
 // Invariants
 //  H1  An earlier job of the same daemon and user has ended before another one starts.
 //  H2  The last line about a lost step is sent after the step has ended, or after it must have ended
-//      by itself for lack of signs of life.
+//      by itself for lack of signs of life (longest_life() in slurm.h, whatever the silence is).
 //  H3  When the daemon hangs up, the allocation is freed. If the controller does not answer then,
 //      the daemon starts heads that only free it (stabd/daemon/allocations.h).
 //  N1  The worker and its trial end when the node's process ends, and when the daemon gives no sign
 //      of life for the agreed time, whichever process on the way is dead or stopped.
 //  N2  The node's process exits with 0 only after the worker and all that it started have ended.
+//  N3  The node's process holds a lock on its node for as long as it lives, so no trial runs beside
+//      an earlier step of the same user, even if Slurm believes that the step has ended. A process
+//      that does not get the lock within longest_life() starts no worker and says so.
 #pragma once
 
 #include <chrono>

@@ -13,6 +13,7 @@
 #include <ranges>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "cluster/slurm.h"
@@ -164,29 +165,37 @@ Finding health_checks(const Settings& settings) {
           .mend = "slurm.conf: HealthCheckNodeState=IDLE"};
 }
 
+// packaging/slurm/quiet-node has this name.
+bool is_quiet_node(std::string_view program) {
+  return program.ends_with("/quiet-node");
+}
+
 Finding epilogs(const Settings& settings) {
-  std::vector<std::string> programs;
+  std::vector<std::string> lines;
   for (const char* name : {"Prolog", "Epilog", "TaskProlog", "TaskEpilog"}) {
     // There may be several, as "Prolog[0]".
     for (const auto& [each, value] : settings)
-      if ((each == name || each.starts_with(fmt::format("{}[", name))) && !is_none(value))
-        programs.push_back(fmt::format("{} {}", name, one_line(value, longest)));
+      if ((each == name || each.starts_with(fmt::format("{}[", name))) && !is_none(value) &&
+          !is_quiet_node(value))
+        lines.push_back(fmt::format("{}={}", name, one_line(value, longest)));
   }
-  return good(
-      "epilogs",
-      programs.empty()
-          ? "none"
-          : fmt::format(
-                "{}: Slurm runs these programs before or after an experiment, not between trials",
-                fmt::join(programs, ", ")));
+  if (lines.empty()) return good("epilogs", "none, or only stabd's program quiet-node");
+  return {.name = "epilogs",
+          .grade = Grade::fair,
+          .found = fmt::format(
+              "{}: Slurm runs these programs before or after an experiment, not between trials",
+              fmt::join(lines, ", ")),
+          .meaning = "processes that these programs leave behind run beside trials",
+          .mend = fmt::format("slurm.conf: leave out {}, or make sure that these programs leave no "
+                              "processes behind",
+                              fmt::join(lines, " and "))};
 }
 
-// packaging/slurm/quiet-node has this name.
 Finding quiet_nodes(const Settings& settings) {
   const auto has = [&](std::string_view name) {
     return std::ranges::any_of(settings, [&](const auto& setting) {
       return (setting.first == name || setting.first.starts_with(fmt::format("{}[", name))) &&
-             setting.second.ends_with("/quiet-node");
+             is_quiet_node(setting.second);
     });
   };
   return good("quiet nodes",
@@ -222,13 +231,13 @@ Finding reserved_cores(const Settings& settings, const std::vector<Settings>& no
                                        : ", and a job's --core-spec is ignored "
                                          "(AllowSpecResourcesUsage)"),
           .meaning = "slurmd and its step processes share the CPUs of trials",
-          .mend =
+          .mend = fmt::format(
               "slurm.conf: CoreSpecCount=1 in the line of each node, and "
-              "TaskPluginParam=SlurmdOffSpec"};
+              "TaskPluginParam=SlurmdOffSpec{}",
+              may_ask ? "" : "; AllowSpecResourcesUsage=YES if jobs may ask for --core-spec")};
 }
 
-bool is_there(const Settings& node) {
-  const std::string state = value_of(node, "State");
+bool is_there(std::string_view state) {
   const std::initializer_list<std::string_view> states{"IDLE", "ALLOCATED", "MIXED", "COMPLETING"};
   return std::ranges::find(states, parts_of(state, '+').front()) != states.end() &&
          !state.contains("DRAIN") && !state.contains("NOT_RESPONDING");
@@ -238,7 +247,7 @@ Finding presence(const std::vector<Settings>& nodes) {
   constexpr std::size_t shown = 20;
   std::vector<std::string> away;
   for (const Settings& node : nodes)
-    if (!is_there(node))
+    if (!is_there(value_of(node, "State")))
       away.push_back(fmt::format("{} is {}", value_of(node, "NodeName"), state_of(node)));
   const std::string count = fmt::format("{} node{}", nodes.size(), nodes.size() == 1 ? "" : "s");
   if (nodes.empty())
@@ -262,7 +271,7 @@ Finding presence(const std::vector<Settings>& nodes) {
 Finding kinds(const std::vector<Settings>& nodes) {
   std::set<std::string> kinds;
   for (const Settings& node : nodes)
-    if (is_there(node))
+    if (is_there(value_of(node, "State")))
       kinds.insert(fmt::format("{} CPUs, {} threads per core, {}", value_of(node, "CPUTot"),
                                value_of(node, "ThreadsPerCore"), value_of(node, "OS")));
   if (kinds.size() == 1) return good("kinds", fmt::format("all have {}", *kinds.begin()));
@@ -298,6 +307,44 @@ std::map<std::string, std::string> states_in(std::string_view nodes, std::string
   return states;
 }
 
+std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
+                        std::string_view partition) {
+  const std::string where =
+      partition.empty() ? "the cluster" : fmt::format("the partition {}", partition);
+  if (states.empty())
+    return fmt::format("{} has no nodes ('sinfo' shows all partitions and nodes)", where);
+  const auto ready = std::ranges::count_if(states, [](const auto& each) {
+    const std::string_view text = each.second;  // the reason follows the state
+    return is_there(text.substr(0, text.find(' ')));
+  });
+  const char* plural = wanted == 1 ? "" : "s";
+  if (states.size() < wanted)
+    return fmt::format(
+        "the plan asks for {} nodes, but {} has only {}: lower 'nodes' in [machines]", wanted,
+        where, states.size());
+  if (std::cmp_less(ready, wanted))
+    return fmt::format(
+        "the plan asks for {} node{}, but only {} of {} in {} can run jobs now ('sinfo' shows "
+        "why): wait for more{}",
+        wanted, plural, ready, states.size(), where,
+        wanted == 1 ? "" : ", or lower 'nodes' in [machines]");
+  return "";
+}
+
+std::string time_limit_in(std::string_view partitions, std::string_view partition) {
+  for (const std::string_view line : parts_of(partitions, '\n')) {
+    const Settings each = node_in(line);
+    if (!each.contains("PartitionName")) continue;
+    const bool is_wanted = partition.empty() ? value_of(each, "Default") == "YES"
+                                             : value_of(each, "PartitionName") == partition;
+    if (!is_wanted) continue;
+    const auto found = each.find("DefaultTime");
+    return value_of(each,
+                    found == each.end() || found->second == "NONE" ? "MaxTime" : "DefaultTime");
+  }
+  return "";
+}
+
 namespace {
 
 constexpr std::chrono::seconds patience{10};
@@ -312,6 +359,12 @@ Result<std::map<std::string, std::string>> node_states(std::string_view partitio
   const auto nodes = show_nodes();
   if (!nodes) return std::unexpected(nodes.error());
   return states_in(*nodes, partition);
+}
+
+Result<std::string> time_limit(std::string_view partition) {
+  const auto partitions = output_of({"scontrol", "--oneliner", "show", "partition"}, patience);
+  if (!partitions) return std::unexpected(partitions.error());
+  return time_limit_in(*partitions, partition);
 }
 
 Result<std::vector<Finding>> examine_cluster() {

@@ -2,6 +2,7 @@
 // Examines how a cluster's own settings disturb measurements on its nodes.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,8 +23,18 @@ std::vector<machine::Finding> findings_in(std::string_view config, std::string_v
 std::map<std::string, std::string> states_in(std::string_view nodes,
                                              std::string_view partition = "");
 
-// Both ask the cluster's controller.
+// Says that fewer than `wanted` of these nodes can run jobs, and what to change; "" if enough can.
+// `states` is what states_in() returns for the partition.
+std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
+                        std::string_view partition);
+
+// The time limit of jobs that ask for none, as 'scontrol --oneliner show partition' says: "01:00:00",
+// "UNLIMITED". "" if there is no such partition. A partition "" is the cluster's default.
+std::string time_limit_in(std::string_view partitions, std::string_view partition);
+
+// These ask the cluster's controller.
 Result<std::map<std::string, std::string>> node_states(std::string_view partition = "");
+Result<std::string> time_limit(std::string_view partition);
 Result<std::vector<machine::Finding>> examine_cluster();
 
 }  // namespace stab::cluster

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <string>
 
 namespace stab::cluster {
@@ -84,11 +85,40 @@ TEST(ClusterSettings, EachSourceOfNoiseHasTheLineThatMendsIt) {
                   with(quiet_node, "CoreSpecCount=1 CPUSpecList=0-1 ", ""));
   EXPECT_THAT(found.found, HasSubstr("none on n1, and a job's --core-spec is ignored"));
   EXPECT_THAT(found.mend, HasSubstr("CoreSpecCount=1"));
+  EXPECT_THAT(found.mend, HasSubstr("AllowSpecResourcesUsage=YES"));
 
   EXPECT_EQ(finding("processes", config_with("ProctrackType", "proctrack/linuxproc")).mend,
             "slurm.conf: ProctrackType=proctrack/cgroup");
-  EXPECT_THAT(finding("epilogs", config_with("Epilog", "/etc/slurm/epilog")).found,
-              HasSubstr("Epilog /etc/slurm/epilog: Slurm runs these programs before or after"));
+  found = finding("epilogs", config_with("Epilog", "/etc/slurm/epilog"));
+  EXPECT_EQ(found.grade, Grade::fair);
+  EXPECT_THAT(found.found,
+              HasSubstr("Epilog=/etc/slurm/epilog: Slurm runs these programs before or after"));
+  EXPECT_THAT(found.mend, HasSubstr("slurm.conf: leave out Epilog=/etc/slurm/epilog, or"));
+  EXPECT_EQ(finding("epilogs", config_with("Epilog", "/usr/share/stabd/slurm/quiet-node")).grade,
+            Grade::good);
+}
+
+TEST(ClusterSettings, TooFewNodesAreCounted) {
+  using States = std::map<std::string, std::string>;
+  const States nodes{{"n1", "IDLE"}, {"n2", "MIXED"}, {"n3", "IDLE+DRAIN (the disk is full)"}};
+  EXPECT_EQ(shortage_in(nodes, 2, ""), "");
+  EXPECT_EQ(shortage_in(nodes, 4, "lab"),
+            "the plan asks for 4 nodes, but the partition lab has only 3: lower 'nodes' in "
+            "[machines]");
+  EXPECT_THAT(shortage_in(nodes, 3, ""),
+              HasSubstr("asks for 3 nodes, but only 2 of 3 in the cluster can run jobs now"));
+  EXPECT_THAT(shortage_in({{"n3", "DOWN*"}}, 1, ""), ::testing::EndsWith("wait for more"));
+  EXPECT_THAT(shortage_in({}, 1, "lab"), HasSubstr("the partition lab has no nodes"));
+}
+
+TEST(ClusterSettings, APartitionsTimeLimitIsItsDefaultOrItsMaximum) {
+  const std::string partitions =
+      "PartitionName=lab AllowGroups=ALL Default=YES QoS=N/A DefaultTime=NONE MaxTime=01:00:00\n"
+      "PartitionName=long AllowGroups=ALL Default=NO DefaultTime=02:00:00 MaxTime=UNLIMITED\n";
+  EXPECT_EQ(time_limit_in(partitions, ""), "01:00:00");
+  EXPECT_EQ(time_limit_in(partitions, "lab"), "01:00:00");
+  EXPECT_EQ(time_limit_in(partitions, "long"), "02:00:00");
+  EXPECT_EQ(time_limit_in(partitions, "none"), "");
 }
 
 TEST(ClusterSettings, PlansMakeNodesQuietIfSlurmRunsOurProgramBeforeAndAfterJobs) {

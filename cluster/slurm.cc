@@ -179,6 +179,10 @@ std::chrono::milliseconds beat_of(std::chrono::milliseconds silence) {
   return std::max(silence / beats, std::chrono::milliseconds(50));
 }
 
+std::chrono::milliseconds longest_life(std::chrono::milliseconds silence) {
+  return silence + beat_of(silence) + node_ending;
+}
+
 // The allocation is salloc's, because a step has all CPUs of its node only inside of one: with
 // --exclusive, an allocation of srun's own gives its step one CPU. Without --export and --propagate,
 // the daemon's environment and limits would reach the node.
@@ -363,9 +367,19 @@ std::string sentence_of(Loss loss, const std::string& node, const std::string& j
     case Loss::requeued:
       return fmt::format("the job on {} is back in the cluster's queue{}", place, why);
     case Loss::time_limit:
-      return fmt::format("the time limit of the allocation on {} has passed{}", place, why);
+      return fmt::format(
+          "the time limit of the allocation on {} has passed{}. The interrupted block runs again; "
+          "with a longer machines.time_limit, which the partition must allow, this happens less "
+          "often",
+          place, why);
     case Loss::cancelled:
       return fmt::format("somebody cancelled the job on {}{}", place, why);
+    case Loss::old_step:
+      return fmt::format(
+          "no step can start, because a job that stabd started earlier has not ended{}. 'squeue' "
+          "shows the job's state; the cluster's administrator can end a job that stays in the "
+          "state COMPLETING",
+          why);
     case Loss::silent:
       return fmt::format("{} stopped answering{}", place, why);
     case Loss::step_lost:

@@ -97,12 +97,19 @@ BOOST_DESCRIBE_STRUCT(NodeStart, (), (token, privileged, network, silence_ms))
 // Without a sign of life for so long, the other side counts as dead, unless stabd's options differ.
 inline constexpr std::chrono::milliseconds node_silence{30'000};
 
+// How long the node's process may then take to end the worker and its trial.
+inline constexpr std::chrono::milliseconds node_ending{15'000};
+
 // The daemon's last line before it hangs up. If the stream ends without it, the daemon or srun is
 // dead, and nobody else may be left who could free the allocation.
 inline constexpr std::string_view leaving = "leaving";
 
 // How often each side gives a sign of life.
 std::chrono::milliseconds beat_of(std::chrono::milliseconds silence);
+
+// How long a trial on a node lives at most after the node has heard from the daemon for the last
+// time, unless the node's process is stopped.
+std::chrono::milliseconds longest_life(std::chrono::milliseconds silence);
 
 // The job's name. It has the host's name, because every system's daemon has a database at the same
 // path; `database` tells the daemons of one host apart. Each place after the first has a number.

@@ -149,6 +149,15 @@ TEST(Step, EveryLossHasANameAndASentence) {
     EXPECT_THAT(sentence_of(loss, "n1", "7", "the detail"), HasSubstr("the detail"));
   }
   EXPECT_EQ(protocol::loss_named("anything"), Loss::step_lost);
+  EXPECT_THAT(sentence_of(Loss::time_limit, "n1", "7", ""),
+              HasSubstr("longer machines.time_limit"));
+}
+
+// Whatever the silence is: the node notices it, and then ends the worker.
+TEST(Step, ATrialsLongestLifeIncludesTheTimeThatItsEndTakes) {
+  for (const std::chrono::milliseconds silence : {std::chrono::milliseconds(100), node_silence})
+    EXPECT_GE(longest_life(silence), silence + beat_of(silence) + std::chrono::seconds(12))
+        << silence.count();
 }
 
 TEST(Step, OnlyWhatSlurmSaysIsAnError) {

@@ -310,7 +310,7 @@ std::string encode_refusal(const std::string& error) {
 
 namespace {
 
-constexpr std::array<std::pair<Loss, std::string_view>, 11> losses{
+constexpr std::array<std::pair<Loss, std::string_view>, 12> losses{
     {{Loss::worker, "worker"},
      {Loss::cannot_start, "cannot-start"},
      {Loss::no_node, "no-node"},
@@ -320,6 +320,7 @@ constexpr std::array<std::pair<Loss, std::string_view>, 11> losses{
      {Loss::requeued, "requeued"},
      {Loss::time_limit, "time-limit"},
      {Loss::cancelled, "cancelled"},
+     {Loss::old_step, "old-step"},
      {Loss::silent, "silent"},
      {Loss::step_lost, "step-lost"}}};
 

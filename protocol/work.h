@@ -182,8 +182,16 @@ struct NodeReply {
   std::string node{};     // the cluster's name for it
   std::string job{};      // the allocation, as the cluster names it
   std::string cache{};    // the folder for builds on that node
+  // When the node sent this, by its own clock, and when it arrived, by the clock of the daemon's
+  // machine; since 1970.
+  std::optional<std::int64_t> sent_ns{};
+  std::optional<std::int64_t> heard_ns{};
 };
-BOOST_DESCRIBE_STRUCT(NodeReply, (), (version, node, job, cache))
+BOOST_DESCRIBE_STRUCT(NodeReply, (), (version, node, job, cache, sent_ns, heard_ns))
+template <>
+inline constexpr Field field<&NodeReply::sent_ns>{.least = 0, .may_lack = true};
+template <>
+inline constexpr Field field<&NodeReply::heard_ns>{.least = 0, .may_lack = true};
 
 // Why a worker on a node of a cluster is lost. Only `worker` may be the program's fault.
 enum class Loss {
@@ -196,6 +204,7 @@ enum class Loss {
   requeued,
   time_limit,  // of the allocation
   cancelled,   // by somebody else
+  old_step,    // an earlier step of the same user has not ended, so no other one can start
   silent,      // the node gave no sign of life
   step_lost    // for any other reason
 };

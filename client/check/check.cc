@@ -69,25 +69,48 @@ struct Design {
   CountersHere counters;
   // The states that Slurm reports: of the plan's nodes, or of all nodes if the plan names none.
   std::vector<std::pair<std::string, std::string>> nodes;
+  std::vector<std::string> about_nodes;  // what else there is to know about them
 };
 
-// Empty if Slurm can't be asked here. A cluster may have thousands of nodes, so the first ones are
+// The time limit of an allocation if the plan has none.
+std::string time_limit_words(const std::string& partition) {
+  const auto limit = cluster::time_limit(partition);
+  if (!limit || limit->empty()) return "";
+  if (*limit == "UNLIMITED")
+    return "neither the plan (machines.time_limit) nor the partition limits the time of an "
+           "allocation";
+  return fmt::format(
+      "the plan has no machines.time_limit, so each allocation ends after the partition's time "
+      "limit, {}; a longer experiment continues in another allocation",
+      *limit);
+}
+
+// Asks Slurm about the plan's nodes. A cluster may have thousands of nodes, so the first ones are
 // enough if the plan names none.
-std::vector<std::pair<std::string, std::string>> states_of_nodes(const plan::Machines& machines) {
+void ask_cluster(const plan::Machines& machines, Design& design) {
   constexpr std::ptrdiff_t most = 20;
   const auto states = cluster::node_states(machines.partition);
-  if (!states) return {};
-  if (machines.names.empty())
-    return {states->begin(), std::next(states->begin(), std::min(std::ssize(*states), most))};
-  std::vector<std::pair<std::string, std::string>> nodes;
+  if (!states) {
+    design.about_nodes.push_back(
+        fmt::format("Slurm can't be asked about its nodes here: {}. stabd must run on a machine of "
+                    "the cluster that has Slurm's commands (Debian's package slurm-client)",
+                    states.error().message));
+    return;
+  }
+  if (machines.names.empty()) {
+    design.nodes = {states->begin(),
+                    std::next(states->begin(), std::min(std::ssize(*states), most))};
+    design.about_nodes.push_back(cluster::shortage_in(*states, machines.nodes, machines.partition));
+  }
   for (const std::string& name : machines.names) {
     const auto found = states->find(name);
     const std::string unknown = machines.partition.empty()
                                     ? "not a node of this cluster"
                                     : "not a node of the partition " + machines.partition;
-    nodes.emplace_back(name, found == states->end() ? unknown : found->second);
+    design.nodes.emplace_back(name, found == states->end() ? unknown : found->second);
   }
-  return nodes;
+  if (!machines.time_limit) design.about_nodes.push_back(time_limit_words(machines.partition));
+  std::erase(design.about_nodes, "");
 }
 
 // The share of its trials that an experiment ran before its time or its stopping rule ended it.
@@ -411,6 +434,7 @@ ordered_json as_json(const Design& design) {
       {"nodes", design.nodes.empty()
                     ? ordered_json(nullptr)
                     : ordered_json(std::map(design.nodes.begin(), design.nodes.end()))},
+      {"about_nodes", design.about_nodes},
       {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
@@ -504,6 +528,7 @@ void print(const Design& design) {
     fmt::print("on this machine, trials would run on CPU {}: {}\n", cpus->list,
                fmt::join(cpus->reasons, "; "));
   for (const auto& [name, state] : design.nodes) fmt::print("  {}: {}\n", name, state);
+  for (const std::string& words : design.about_nodes) fmt::print("  {}\n", words);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
@@ -571,7 +596,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     if (auto there = machine::find_simulator(path == nullptr ? "" : path); !there)
       return std::unexpected(there.error());
   Design design = design_of(std::move(*plan));
-  if (design.plan.machines) design.nodes = states_of_nodes(*design.plan.machines);
+  if (design.plan.machines) ask_cluster(*design.plan.machines, design);
   if (auto possible = check_static(design, file->path); !possible)
     return std::unexpected(possible.error());
   if (auto possible = check_padding(design, file->path); !possible)

@@ -114,7 +114,27 @@ done
 PATH=$work/slurm:$PATH stabctl run --dry-run --json dry/nodes.toml >said || fail "a dry run fails: $(cat said)"
 grep -q '"words": \[' said || fail "its JSON is: $(cat said)"
 [[ ! -e called ]] || fail "a dry run called Slurm"
+# check says what Slurm says about the nodes, or why it says nothing.
+mkdir away answers
+printf '#!/bin/sh\necho "slurm_load_node: Unable to contact slurm controller" >&2; exit 1\n' >away/scontrol
+cat >answers/scontrol <<'END'
+#!/bin/sh
+case "$*" in
+  *node) printf 'NodeName=n1 State=IDLE Partitions=lab\nNodeName=n2 State=DOWN* Partitions=lab\n' ;;
+  *partition) echo 'PartitionName=lab Default=YES DefaultTime=NONE MaxTime=01:00:00' ;;
+esac
+END
+chmod +x away/scontrol answers/scontrol
+PATH=$work/away:$PATH stabctl check dry/nodes.toml >said || fail "check without Slurm fails: $(cat said)"
+grep -q "Slurm can't be asked about its nodes here: .*Unable to contact slurm controller.*slurm-client" said ||
+  fail "check does not say that Slurm is away: $(cat said)"
+PATH=$work/answers:$PATH stabctl check dry/nodes.toml >said || fail "check fails: $(cat said)"
+grep -q "each allocation ends after the partition's time limit, 01:00:00;" said || fail "check shows no time limit: $(cat said)"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
+for asked in "2 but only 1 of 2 in the cluster can run jobs now" "3 but the cluster has only 2: lower 'nodes'"; do
+  PATH=$work/answers:$PATH stabctl check --machines "${asked%% *}" dry/local.toml >said || fail "check fails: $(cat said)"
+  grep -qF "the plan asks for ${asked%% *} nodes, ${asked#* }" said || fail "check does not count the nodes: $(cat said)"
+done
 refused "this plan does not use Slurm" submit --dry-run dry/local.toml
 refused "--noise much: give a share" check --sd much dry/local.toml
 refused "cannot be used together" submit --dry-run --wait dry/nodes.toml

@@ -821,8 +821,8 @@ void CommandLine::add_database_verbs() {
   json_flag(recover);
   CLI::App* machines = verb("machines",
                             "List the machines and nodes that trials ran on: their hardware and "
-                            "kernel, when they were used last, their noise floor, and their state "
-                            "in a Slurm cluster",
+                            "kernel, when they were used last, the compilers of the last "
+                            "experiment, their noise floor, and their state in a Slurm cluster",
                             [&a] { return client::machines(a.common); });
   machines->add_option("--folder,--state", a.common.state,
                        "Read the database in this folder, without a daemon. The default is the "

@@ -159,7 +159,7 @@ class Workshop {
   [[nodiscard]] Result<Allocations::Attempt> free_allocations(const Owner& owner) const;
   // How long such a worker may take to answer its first request.
   [[nodiscard]] std::chrono::milliseconds node_patience() const {
-    return options_.node_wait + 3 * options_.node_silence;
+    return options_.node_wait + 2 * cluster::longest_life(options_.node_silence);
   }
   [[nodiscard]] bool has_worker() const { return !workers_.empty(); }
   // These do nothing without a worker.

@@ -10,5 +10,7 @@ BUILD=$build_directory timeout 500 "$1/tests/campaign/cluster_faults" --experime
 # A second call repeats no experiment.
 before=$(cat "$work/results")
 BUILD=$build_directory "$1/tests/campaign/cluster_faults" --experiments 1 "$work/results" >"$work/said" || fail "$(cat "$work/said")"
-[[ $(cat "$work/results") == "$before" && $(cat "$work/said") == "1 experiments, "[123]" faults, "*": 0 wrong" ]] || fail "$(cat "$work/said")"
+[[ $(cat "$work/results") == "$before" && $(tail -n 1 "$work/said") == "1 experiments, "[123]" faults, "[0123]" hits, "*": 0 wrong" ]] ||
+  fail "$(cat "$work/said")"
+[[ $(grep -cE '^  [a-z-]+: [0-3] of [0-3] hit$' "$work/said") == 16 ]] || fail "not each kind is listed: $(cat "$work/said")"
 finish

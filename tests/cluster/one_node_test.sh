@@ -21,6 +21,12 @@ sed 's|^log=.*|log=/tmp/quiet-node.undo|' "$1/packaging/slurm/quiet-node" >"$qui
 chmod 755 "$quiet_node"
 ln -s "$stabctl" "$folder/usr/bin/stabctl"
 printf 'Prolog=%s\nEpilog=%s\n' "$quiet_node" "$quiet_node" >"$folder/more.conf"
+# A job in the second partition takes the node of a job in the first one.
+cat >>"$folder/more.conf" <<'END'
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=60 State=UP
+END
 
 code=0
 "$lab" start "$folder" 2 || code=$?
@@ -58,8 +64,8 @@ no_job() { [[ -z $(in_lab squeue --noheader) ]]; }
 has_job() { [[ -n $(in_lab squeue --noheader --states=pending,running) ]]; }
 is_freed() { ! has_job; }
 no_daemon() { ! daemon; }
-# Nothing of stabd runs on a node.
-nothing_runs() { ! in_lab pgrep -f "^$folder/stabd --(on-node|worker)"; }
+# Nothing of stabd runs on a node, nor the program of a trial.
+nothing_runs() { ! in_lab pgrep -f "^$folder/stabd --(on-node|worker)|^/var/tmp/stabd-[0-9]+/builds/[0-9a-f]+/out "; }
 
 # plan NAME SHELL [MACHINES]: a plan whose trials run this in the shell.
 plan() {
@@ -93,6 +99,8 @@ expect_whole() {
   [[ $(sql "SELECT count(*) FROM (SELECT block FROM trial WHERE experiment = $1 AND last = 1 GROUP BY block HAVING count(DISTINCT node) <> 1)") == 0 ]] ||
     fail "a block of experiment $1 ran on several nodes"
 }
+# Slurm's number of the job in which the experiment's trials run.
+job_of() { sql "SELECT text FROM event WHERE experiment = $1 AND kind = 'machine' AND text LIKE '%in Slurm''s job %' ORDER BY id DESC LIMIT 1" | sed 's/.* //'; }
 lost() { sql "SELECT text FROM event WHERE experiment = $1 AND kind = 'lost'" | sed 's/:.*//' | sort -u | xargs; }
 
 touch "$shared/empty"
@@ -231,6 +239,50 @@ touch "$shared/go"
 expect_whole "$id"
 [[ $(lost "$id") == cancelled ]] || fail "another loss than a cancelled job: $(lost "$id")"
 
+# A job of another partition takes the node: the block runs again when that job has ended.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+rm "$shared/began"
+in_lab timeout 40 srun --partition=urgent --nodelist=n2 --exclusive --mem=0 true || fail "the other job does not get the node"
+until_true "a trial begins after the other job" test -e "$shared/began"
+touch "$shared/go"
+expect_whole "$id"
+[[ $(lost "$id") == preempted ]] || fail "another loss than a preempted job: $(lost "$id")"
+
+# Slurm requeues no job of salloc, so the trial goes on.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+rm "$shared/began"
+in_lab scontrol requeue "$(job_of "$id")" || true
+touch "$shared/go"
+expect_whole "$id"
+[[ -z $(lost "$id") ]] || fail "a requeue ends a step: $(lost "$id")"
+
+# The node's process is stopped, and Slurm forgets it because its slurmstepd is killed. Nothing else is
+# measured on the node until it has ended.
+forget
+id=$(submit lost)
+until_true "a trial begins" test -e "$shared/began"
+rm "$shared/began"
+old=$(in_lab pgrep -f "^$folder/stabd --on-node")
+job=$(job_of "$id")
+in_lab kill -STOP "$old"
+for pid in $("$lab" pids "$folder" n2 | tail -n +2); do in_lab kill -KILL "$pid"; done
+is_lost() { [[ -n $(lost "$id") ]]; }
+finds_earlier() { [[ " $(lost "$id") " == *" old-step "* ]]; }
+until_true "Slurm forgets the job" is_freed
+until_true "the step is lost" is_lost
+until_true "a later step finds the earlier one" finds_earlier
+[[ $(sql "SELECT text FROM event WHERE experiment = $id AND kind = 'lost' AND text LIKE 'old-step%'") == *"an earlier step of stabd (job $job) still runs on node n2"* ]] ||
+  fail "the earlier step is not named: $(sql "SELECT text FROM event WHERE experiment = $id AND kind = 'lost'")"
+[[ ! -e $shared/began ]] || fail "a trial begins beside an earlier step"
+in_lab kill -KILL "$old"
+until_true "a trial begins after the earlier step" test -e "$shared/began"
+touch "$shared/go"
+expect_whole "$id"
+
 # stabd is stopped, so the trial on the node ends by itself; stabd goes on later.
 forget
 id=$(submit lost)
@@ -299,4 +351,20 @@ left=$(grep -oE 'scancel --name=stabd-[^ ;]+' "$work/run.err") ||
 until_true "the controller answers" in_lab squeue
 in_lab $left
 until_true "the command frees the allocation of the run" is_freed
+
+# What stabd's process on the head says if there is no Slurm, and if an earlier job does not end.
+mkdir "$work/nothing" "$work/slurm"
+for program in srun scancel; do printf '#!/bin/sh\n' >"$work/slurm/$program"; done
+printf '#!/bin/sh\necho 7 stabd-x\n' >"$work/slurm/squeue"
+chmod +x "$work/slurm"/*
+words='"name":"stabd-x","comment":"","token":"t","names":[],"others":[],"partition":"","account":"","qos":"","constraint":"",
+  "reservation":"","minutes":0,"privileged":false,"network":true,"silence_ms":100,"wait_ms":1000,"machines":1,"only_frees":false'
+head_says() {
+  env -i PATH="$1" "$folder/stabd" --on-head "{\"program\":\"/bin/false\",$words}" 3>"$work/said" 2>"$work/err" || true
+  cat "$work/said"
+}
+[[ $(head_says "$work/nothing") == *'"kind":"lost"'*'"loss":"cannot-start"'*"cannot start srun"*"install Debian's package slurm-client"* ]] ||
+  fail "without Slurm it says: $(cat "$work/said" "$work/err")"
+[[ $(head_says "$work/slurm") == *'"loss":"old-step"'*"has not ended: 7. 'squeue' shows"* ]] ||
+  fail "about an earlier job it says: $(cat "$work/said" "$work/err")"
 finish

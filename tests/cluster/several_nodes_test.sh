@@ -75,7 +75,10 @@ done
 id=$(ctl submit "$shared/several.toml" | grep -oE '[0-9]+' | head -n 1)
 blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment = $id AND node = '$1' AND warmup = 0") -ge $2 ]]; }
 for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done
-[[ $(ctl status "$id") == *n1:*n2:*n3:* || $(ctl status "$id") == *n2:* ]] || fail "status does not show each node: $(ctl status "$id")"
+shown=$(ctl status "$id" --json | grep '"activity"')
+for node in n1 n2 n3; do
+  [[ $shown == *[\"\ ]"$node: "* ]] || fail "status does not show $node: $shown"
+done
 
 # In the middle of their blocks, n2 dies and slurmd of n3 stops, and the controller is away for a while.
 for node in n2 n3; do
@@ -111,6 +114,11 @@ trials() { sql "SELECT position, attempt, block, node, last, status, reason FROM
 # The nodes worked at the same time: their blocks overlap.
 [[ $(sql "SELECT count(*) FROM trial a, trial b WHERE a.experiment = $id AND b.experiment = $id AND a.node < b.node AND a.started_ns < b.started_ns + b.wall_ns AND b.started_ns < a.started_ns + a.wall_ns") -gt 0 ]] ||
   fail "no two nodes worked at the same time"
+# JobRequeue does not run a job of stabd again.
+[[ $(in_lab scontrol show config) =~ JobRequeue\ *=\ 1 ]] || fail "the laboratory requeues no jobs"
+in_lab scontrol --oneliner show job >"$work/jobs"
+grep -q "JobName=stabd-" "$work/jobs" || fail "Slurm has forgotten the jobs: $(cat "$work/jobs")"
+! grep -E "Restarts=[1-9]" "$work/jobs" || fail "a job was requeued"
 # The node that did not fail has lost nothing: it ran each of its trials once.
 [[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n1'") == 44 ]] || fail "n1 ran trials again: $(lost)"
 [[ $(sql "SELECT count(*) FROM trial WHERE experiment = $id AND node = 'n2' AND last = 0") -lt 4 ]] || fail "n2 repeated more than a block: $(lost)"
@@ -185,6 +193,7 @@ for node in n1 n2 n3; do
 done
 [[ $(grep -c "no calibration" <<<"$listed") == 3 && $(grep -cE '^    Slurm: (IDLE|ALLOCATED|MIXED|COMPLETING)' <<<"$listed") == 3 ]] ||
   fail "machines has other facts: $listed"
+[[ $(grep -c '^    stabd ' <<<"$listed") == 3 ]] || fail "machines does not name the versions: $listed"
 # 'analyze' says the same about the exported trials.
 ctl export "$id" --output "$shared/trials.csv"
 answer=$("$stabctl" analyze "$shared/trials.csv" --response wall_ns --factors x,y --block block --machine node --log 2>&1)

@@ -230,6 +230,15 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   const auto bad = [&](std::string_view why) {
     spdlog::error("experiment {}: the worker's answer makes no sense: {}", experiment_.id,
                   one_line(why, 500));
+    if (plan_.machines && !place.lost)
+      place.lost = {
+          .loss = std::string(to_string(protocol::Loss::step_lost)),
+          .reason = fmt::format(
+              "{} returned wrong bytes, so stabd gave up the step. If this happens again, check "
+              "that the node has the same stabd at the same path, and look for a fault of its "
+              "memory or its network. The error: {}",
+              place.node.node.empty() ? "the node" : "node " + place.node.node,
+              one_line(why, 500))};
     around_.stop_worker(place.index);
   };
   if (!reply) return bad(reply.error().message);
@@ -282,7 +291,10 @@ void Session::worker_said(const std::string& line, std::size_t at) {
 }
 
 void Session::set_up(Place& place, const protocol::SetupReply& reply) {
-  if (!reply.error.empty()) return refuse(reply.error);
+  if (!reply.error.empty())
+    return refuse(place.node.node.empty()
+                      ? reply.error
+                      : fmt::format("node {}: {}", place.node.node, reply.error));
   place.cpus = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
   place.cpus.shared = place.cpus.others == place.cpus.trial;
   if (place.cpus.trial.empty())
@@ -401,6 +413,11 @@ void Session::ran(Place& place, protocol::RunReply reply) {
   row.exit_code = reply.exit_code;
   row.signal = reply.signal;
   row.started_ns = reply.started_ns;
+  // A node may send any number.
+  if (std::int64_t ours = 0;
+      row.started_ns != 0 &&
+      !__builtin_sub_overflow(row.started_ns, place.clock_ahead.count(), &ours) && ours > 0)
+    row.started_ns = ours;
   row.wall_ns = reply.wall_ns;
   row.user_ns = reply.user_ns;
   row.system_ns = reply.system_ns;
@@ -517,13 +534,11 @@ void Session::lost_node(Place& place, const std::string& how) {
   if (std::exchange(place.noted_loss, text) != text || !place.node.node.empty())
     note(std::string(lost_event), text);
   // The controller takes a while to see that a node has failed, and offers it until then.
-  if (has_several() && place.node.node.empty() &&
-      (loss == Loss::controller_away || (loss == Loss::cannot_start && place.has_been_up)))
-    return wait_for_node(place, text, loss == Loss::cannot_start);
+  const bool passes = loss == Loss::controller_away || loss == Loss::old_step ||
+                      (has_several() && loss == Loss::cannot_start && place.has_been_up);
+  if (passes && place.node.node.empty())
+    return wait_for_node(place, text, loss != Loss::controller_away);
   if (loss == Loss::cannot_start || loss == Loss::no_node) return refuse(text);
-  if (loss == Loss::controller_away && place.node.node.empty())
-    return wait_for_storage(fmt::format("{}: {}", to_string(loss), lost.reason),
-                            "stabd tries again");
   const auto next = place.schedule->next();
   const auto block = next ? std::optional(block_at(next->position)) : std::nullopt;
   place.node_losses = block == place.lost_block ? place.node_losses + 1 : 1;
@@ -557,6 +572,25 @@ void Session::came_up_on(Place& place, const protocol::NodeReply& node) {
                     "on both",
                     node.node, one_line(node.version, 100), STAB_VERSION));
   note("machine", fmt::format("trials run on node {}, in Slurm's job {}", node.node, node.job));
+  compare_clocks(place);
+}
+
+// Reports and logs compare times of trials that ran on different nodes, so the trials of a node whose
+// clock is wrong get the times of our clock. The line with both times takes a moment to arrive, so a
+// small difference is not known.
+void Session::compare_clocks(Place& place) {
+  constexpr std::chrono::seconds most_ignored{5};
+  place.clock_ahead = nanoseconds(0);
+  if (!place.node.sent_ns || !place.node.heard_ns) return;
+  const nanoseconds ahead(*place.node.sent_ns - *place.node.heard_ns);
+  if (std::chrono::abs(ahead) <= most_ignored) return;
+  place.clock_ahead = ahead;
+  note("machine",
+       fmt::format("the clock of node {} is {} {} the clock of stabd's machine: stabd stores the "
+                   "times of the node's trials by its own clock. Set the node's clock, for example "
+                   "with chrony",
+                   place.node.node, format_duration(std::chrono::abs(ahead)),
+                   ahead.count() > 0 ? "ahead of" : "behind"));
 }
 
 void Session::worker_silent(const std::string& how, std::size_t at) {
@@ -595,8 +629,8 @@ void Session::refuse(const std::string& why) {
   apply(next(state_, Event::refused) ? Event::refused : Event::gave_up, why);
 }
 
-// E10. Only this place starts again. The node's time to come back begins again whenever the
-// controller was away.
+// E10. Of several places, only this one starts again. The node's time to come back begins again
+// whenever the controller was away.
 void Session::wait_for_node(Place& place, const std::string& why, bool may_end) {
   const auto now = steady_clock::now();
   if (!may_end)
@@ -604,7 +638,8 @@ void Session::wait_for_node(Place& place, const std::string& why, bool may_end) 
   else if (!place.waits_since)
     place.waits_since = now;
   if (may_end && now - *place.waits_since > around_.node_patience())
-    return apply(Event::gave_up, why + " 'stabctl retry' continues from here");
+    return apply(Event::gave_up, why + ". 'stabctl retry' continues from here");
+  if (!has_several()) return wait_for_storage(why, "stabd tries again");
   place.waits = true;
   around_.retry_later();
 }

@@ -91,6 +91,7 @@ struct Place {
   // The node of a cluster where the worker is, what the worker says about the node's settings
   // (protocol::SetupReply), and why the worker is lost; empty on our own machine.
   protocol::NodeReply node;
+  std::chrono::nanoseconds clock_ahead{0};  // of ours, if that is too much to be ignored
   std::string grade;
   std::string examined;
   std::string loud;
@@ -100,9 +101,9 @@ struct Place {
   std::optional<BlockId> lost_block;
   std::optional<std::uint32_t> lost_position;  // the trial that lost its worker last
   std::string noted_loss;
-  std::string home;  // with several machines: the node of its stored trials, or the plan's name
-  // With several machines: another worker starts later, and since when none could start.
-  bool waits = false;
+  std::string home;    // with several machines: the node of its stored trials, or the plan's name
+  bool waits = false;  // with several machines: another worker starts later
+  // Since when no worker could start here although the cluster's controller answers.
   std::optional<std::chrono::steady_clock::time_point> waits_since;
   bool has_whole_blocks = false;  // E9: the incomplete block was looked for
 };
@@ -314,6 +315,7 @@ class Session {
   [[nodiscard]] store::Outcome<std::string> earlier_node(const Place& place);
   [[nodiscard]] machine::CpuSet earlier_cpus(const Place& place) const;
   void came_up_on(Place& place, const protocol::NodeReply& node);
+  void compare_clocks(Place& place);
   void lost_node(Place& place, const std::string& how);
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block(
       Place& place);

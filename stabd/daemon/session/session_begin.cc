@@ -365,13 +365,24 @@ bool Session::same_as_before(const Place& place, const protocol::BuildReply& rep
 bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& reply) {
   for (const Place& other : places_) {
     if (&other == &place || place.next_build >= other.next_build || reply.key.empty()) continue;
-    const std::string& key = other.builds.slots[place.next_build].key;
-    if (key.empty() || key == reply.key) continue;
-    refuse(fmt::format(
-        "node {} builds '{}' from different sources or with a different compiler than node {}: all "
-        "nodes of an experiment need the same sources and the same compiler",
-        place.node.node, plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name,
-        other.node.node));
+    const BuildSlot& slot = other.builds.slots[place.next_build];
+    const std::string& benchmark = plan_.benchmarks[slot.benchmark].name;
+    const bool both_built = !slot.binary_sha256.empty() && !reply.binary_sha256.empty();
+    if (!slot.key.empty() && slot.key != reply.key)
+      refuse(fmt::format(
+          "node {} builds '{}' from different sources or with a different compiler than node {}: "
+          "all nodes of an experiment need the same sources and the same compiler",
+          place.node.node, benchmark, other.node.node));
+    else if (both_built && slot.binary_sha256 != reply.binary_sha256)
+      refuse(fmt::format(
+          "the same build of '{}' makes different programs on the nodes {} and {}: their headers "
+          "or libraries differ, the compiler optimizes for each node's own CPU (-march=native), or "
+          "the build writes the time into the program. Install the same packages on all nodes, "
+          "name the CPU in the compiler's flags, or use nodes of one kind (machines.nodes, "
+          "machines.constraint)",
+          benchmark, other.node.node, place.node.node));
+    else
+      continue;
     return false;
   }
   return true;
@@ -403,15 +414,18 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
                                 .duration_ns = reply.duration_ns})))
     return;
   if (failed) {
-    const std::string reason = fmt::format("the build of '{}' failed:\n{}\nthe command was: {}",
-                                           benchmark, reply.output, slot.command);
+    const bool is_on_node = !place.node.node.empty();
+    const std::string reason =
+        fmt::format("the build of '{}' failed{}:\n{}\nthe command was: {}", benchmark,
+                    is_on_node ? " on node " + place.node.node : "", reply.output, slot.command);
     note("build", reason);
     // A full disk is neither the program's fault nor a result.
     if (reply.no_room)
-      return refuse(
-          fmt::format("the machine has no room for builds, even after the unused builds were "
-                      "removed from the cache: free some space, then retry; {}",
-                      reason));
+      return refuse(fmt::format(
+          "{} has no room for builds{}, even after the unused builds were removed from "
+          "the cache: free some space{}, then retry; {}",
+          is_on_node ? "node " + place.node.node : "the machine",
+          is_on_node ? " in " + place.node.cache : "", is_on_node ? " there" : "", reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
     place.schedule->fail_benchmark(slot.benchmark, reason);
   }

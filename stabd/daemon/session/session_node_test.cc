@@ -2,6 +2,7 @@
 // A session whose worker is on a node of a cluster, and loses it.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <set>
 
 #include "stabd/daemon/session/testing.h"
@@ -163,6 +164,28 @@ TEST_F(NodeTest, AControllerThatIsAwayIsAskedAgain) {
   EXPECT_EQ(around_.row().state, "done");
 }
 
+TEST_F(NodeTest, AnEarlierStepThatEndsInTimeEndsNothingElse) {
+  around_.session_->start();
+  lose(Loss::old_step);
+  EXPECT_EQ(around_.row().state, "paused");
+  EXPECT_EQ(around_.row().reason, "old-step: so it is; stabd tries again");
+  EXPECT_TRUE(has_event("lost", "old-step: so it is"));
+  around_.run_retry();
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+}
+
+// The nodes of testing.h have no patience.
+TEST_F(NodeTest, AnEarlierStepThatDoesNotEndInTimeEndsTheExperiment) {
+  around_.session_->start();
+  lose(Loss::old_step);
+  around_.run_retry();
+  lose(Loss::old_step);
+  EXPECT_EQ(around_.row().state, "failed");
+  EXPECT_EQ(around_.row().reason, "old-step: so it is. 'stabctl retry' continues from here");
+}
+
 TEST_F(NodeTest, ALaterTrialOfABlockThatEndsItsWorkerFails) {
   around_.session_->start();
   for (int i = 0; i < 3; ++i) {
@@ -232,6 +255,77 @@ TEST_F(NodeTest, AnotherVersionOfStabdOnTheNodeIsRefused) {
   EXPECT_EQ(around_.session_->state(), State::failed);
   around_.end_worker();
   EXPECT_THAT(around_.row().reason, HasSubstr("install the same version on both"));
+}
+
+TEST_F(NodeTest, ANodeThatReturnsWrongBytesIsNamed) {
+  around_.session_->start();
+  come_up("n1");
+  around_.answer();
+  around_.session_->worker_said(R"({"kind":"run","status":"ok","rea)");
+  EXPECT_TRUE(around_.stopping_);
+  around_.end_worker();
+  while (around_.again_) around_.run_again();
+  EXPECT_TRUE(has_event("lost", "step-lost: node n1 returned wrong bytes, so"));
+  come_up("n1");
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+  for (const store::Trial& trial : trials()) EXPECT_EQ(trial.status, TrialStatus::ok);
+}
+
+TEST_F(NodeTest, TrialsOfANodeWithAWrongClockHaveTheTimesOfOurs) {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t now = 1'700'000'000 * second;
+  for (const std::int64_t ahead : {180 * second, -180 * second, 4 * second}) {
+    const bool is_wrong = std::abs(ahead) > 5 * second;
+    Around around(on_node);
+    around.session_->start();
+    around.say(NodeReply{.version = STAB_VERSION,
+                         .node = "n1",
+                         .job = "7",
+                         .cache = "/c",
+                         .sent_ns = now + ahead,
+                         .heard_ns = now});
+    around.answer_until(Kind::run);
+    std::string noted;
+    for (const store::Event& event : around.store_->events(around.id_).value())
+      if (event.text.starts_with("the clock of ")) noted = event.text;
+    EXPECT_EQ(noted.substr(0, noted.find(':')),
+              !is_wrong ? ""
+              : ahead > 0
+                  ? "the clock of node n1 is 3 min 0 s ahead of the clock of stabd's machine"
+                  : "the clock of node n1 is 3 min 0 s behind the clock of stabd's machine");
+    around.asked_.reset();
+    ++around.ran_;
+    RunReply reply;
+    reply.status = TrialStatus::ok;
+    reply.started_ns = now + ahead + second;
+    reply.wall_ns = 1000;
+    around.say(reply);
+    EXPECT_EQ(store::trials_of(*around.store_, around.id_).at(0).started_ns,
+              now + second + (is_wrong ? 0 : ahead));
+  }
+}
+
+TEST_F(NodeTest, AFullDiskNamesItsNode) {
+  around_.session_->start();
+  around_.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
+  around_.answer_until(Kind::build);
+  around_.asked_.reset();
+  around_.say(BuildReply{.status = store::BuildStatus::failed,
+                         .key = "k",
+                         .output = "No space left on device",
+                         .no_room = true});
+  EXPECT_EQ(around_.session_->state(), State::failed);
+  EXPECT_THAT(around_.row().reason, StartsWith("node n1 has no room for builds in /c, even after"));
+  EXPECT_THAT(around_.row().reason, HasSubstr("the build of 'built' failed on node n1:"));
+}
+
+TEST_F(NodeTest, AWorkerThatCannotStartNamesItsNode) {
+  around_.session_->start();
+  around_.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
+  around_.asked_.reset();
+  around_.say(SetupReply{.error = "it has no room"});
+  EXPECT_EQ(around_.row().reason, "node n1: it has no room");
 }
 
 TEST_F(NodeTest, ANodeWithAnOddNameIsRefused) {

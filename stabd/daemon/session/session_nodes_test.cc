@@ -19,6 +19,7 @@ namespace {
 using protocol::Loss;
 using protocol::LostReply;
 using protocol::NodeReply;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -89,7 +90,7 @@ class Cluster : public Around {
     if (*asked == Kind::build)
       return say(place, BuildReply{.status = store::BuildStatus::built,
                                    .key = seat.command + seat.compiler,
-                                   .binary_sha256 = seat.command});
+                                   .binary_sha256 = seat.command + seat.bytes});
     ++measured_;
     RunReply reply;
     reply.status = TrialStatus::ok;
@@ -101,7 +102,9 @@ class Cluster : public Around {
     end_at(place);
   }
   void end_at(std::size_t place) {
-    seats_[place] = {.node = seats_[place].node, .compiler = seats_[place].compiler};
+    seats_[place] = {.node = seats_[place].node,
+                     .compiler = seats_[place].compiler,
+                     .bytes = seats_[place].bytes};
     session_->worker_ended("was killed by signal 9", place);
   }
   template <class Reply>
@@ -137,6 +140,7 @@ class Cluster : public Around {
     std::string node{};
     std::string command{};
     std::string compiler{};
+    std::string bytes{};  // of the programs that it builds
   };
   std::array<Seat, places> seats_;
   std::array<WantedNode, places> wanted_;
@@ -333,6 +337,20 @@ TEST_F(NodesTest, WhileTheControllerIsAwayTheTimeOfALostNodeDoesNotPass) {
   EXPECT_EQ(cluster_.session_->state(), State::failed);
 }
 
+// Unlike a controller that is away, an earlier step that does not end uses up the node's time.
+TEST_F(NodesTest, AnEarlierStepThatDoesNotEndEndsTheExperimentInTheEnd) {
+  cluster_.patience_ = std::chrono::milliseconds(20);
+  cluster_.reach_trials();
+  cluster_.answer_at(0);
+  cluster_.lose(0);
+  cluster_.lose(0, Loss::old_step);
+  EXPECT_EQ(cluster_.session_->state(), State::running) << cluster_.row().reason;
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  cluster_.run_retry();
+  cluster_.lose(0, Loss::old_step);
+  EXPECT_EQ(cluster_.session_->state(), State::failed);
+}
+
 TEST_F(NodesTest, EachNodeKeepsToTheCpusOfItsFirstTrials) {
   cluster_.reach_trials();
   for (const auto& seat : cluster_.seats_) EXPECT_EQ(seat.earlier_cpus, machine::CpuSet{});
@@ -392,6 +410,17 @@ TEST_F(NodesTest, NodesWithOtherCompilersAreRefused) {
   cluster_.run();
   EXPECT_EQ(cluster_.row().state, "failed");
   EXPECT_THAT(cluster_.row().reason, HasSubstr("need the same sources"));
+}
+
+TEST_F(NodesTest, NodesThatBuildDifferentProgramsFromTheSameSourcesAreRefused) {
+  cluster_.session_->start();
+  cluster_.seats_[1].bytes = "of another C library";
+  cluster_.run();
+  EXPECT_EQ(cluster_.row().state, "failed");
+  EXPECT_THAT(cluster_.row().reason,
+              HasSubstr("the same build of 'built' makes different programs on the nodes n"));
+  EXPECT_THAT(cluster_.row().reason, AllOf(HasSubstr("n2"), HasSubstr("-march=native")));
+  EXPECT_EQ(cluster_.measured_, 0U);
 }
 
 TEST_F(NodesTest, CancelEndsTheWorkersOfAllPlaces) {
