@@ -233,7 +233,8 @@ inline constexpr Key keys[] = {
     {"stated.beside", Text{is_question, question_rule},
      "a name for the `beside` commands, which reports show instead of the commands"},
     {"stated.heap_cost", Text{is_question, question_rule},
-     "what random heap blocks cost or change, as in `costs +0.4 % of CPU time`; reports show it if "
+     "the cost of random heap blocks, or the change that they cause, as in `costs +0.4 % of CPU "
+     "time`; reports show it if "
      "heap blocks are random"},
     {"stated.why_no_heap", Text{is_question, question_rule},
      "the reason that reports give if `heap` is not in `[randomize]`"},
