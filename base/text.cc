@@ -92,16 +92,19 @@ std::string one_line(std::string_view text, std::size_t limit) {
 }
 
 std::string without_middle(std::string_view text, std::size_t limit) {
+  constexpr std::string_view dots = "...";
   if (text.size() <= limit) return one_line(text, limit);
-  const std::size_t end = limit / 2;
+  const std::size_t kept = limit - std::min(limit, dots.size());
+  const std::size_t end = kept / 2;
   std::size_t from = text.size() - end;
   const auto is_inside_character = [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
   };
   while (from < text.size() && is_inside_character(text[from])) ++from;
-  std::size_t first = limit - end;
+  std::size_t first = kept - end;
   while (first > 0 && is_inside_character(text[first])) --first;
-  return one_line(text.substr(0, first), limit) + "..." + one_line(text.substr(from), limit);
+  return fmt::format("{}{}{}", one_line(text.substr(0, first), limit), dots,
+                     one_line(text.substr(from), limit));
 }
 
 namespace {

@@ -17,9 +17,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // The candidate that the user probably meant, or "" if no candidate is close.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// The text as one line for a terminal: at most `limit` bytes, and without control characters.
+// The text as one line for a terminal, without control characters: at most `limit` bytes, and dots
+// after them if there were more.
 std::string one_line(std::string_view text, std::size_t limit);
-// The same, but the middle of a longer text is missing, not its end.
+// The same, but the middle of a longer text is missing, not its end, and the dots in its place are
+// among the `limit` bytes.
 std::string without_middle(std::string_view text, std::size_t limit);
 
 // Keeps the end of the text, where an error usually is, and says how much was cut. Invalid UTF-8

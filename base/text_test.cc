@@ -51,11 +51,14 @@ TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
 
 TEST(Text, NamesThatDifferAtTheirEndsDifferWithoutTheirMiddles) {
   EXPECT_EQ(without_middle("short", 5), "short");
-  EXPECT_EQ(without_middle("a-long-name", 6), "a-l...ame");
-  EXPECT_EQ(without_middle("a-long-name-again", 6), "a-l...ain");
-  EXPECT_EQ(without_middle("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 5),
+  EXPECT_EQ(without_middle("a-long-name", 9), "a-l...ame");
+  EXPECT_EQ(without_middle("a-long-name-again", 9), "a-l...ain");
+  EXPECT_EQ(without_middle("a-long-name-again", 10), "a-lo...ain");
+  EXPECT_EQ(without_middle("a-long-name-again", 4), "a...");
+  EXPECT_EQ(without_middle("a-long-name-again", 3), "...");
+  EXPECT_EQ(without_middle("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 8),
             "\xc3\xa4...\xc3\xbc");
-  EXPECT_EQ(without_middle("a\x1b[2Jb c d e f", 8), "a [2... e f");
+  EXPECT_EQ(without_middle("a\x1b[2Jb c d e f", 11), "a [2... e f");
 }
 
 TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {
