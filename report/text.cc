@@ -565,11 +565,8 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
     trust.push_back(on_screen(fmt::format("  {:<9} ", each.label), each.text, width));
   }
   ScreenTable table(screen.numbers, width);
-  constexpr std::string_view next_label = "Next: ";
-  const std::string next =
-      screen.next.empty()
-          ? ""
-          : labelled(next_label, with_breaks(screen.next, width - next_label.size()), narrow);
+  // Users copy commands from here, so their words stay whole.
+  const std::string next = screen.next.empty() ? "" : labelled("Next: ", screen.next, narrow);
   // Each part also has an empty line before it.
   const std::size_t room =
       screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);
