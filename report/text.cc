@@ -511,7 +511,7 @@ Screen screen_of(const Document& document) {
         layouts.fixed_heaps > 0 || (layouts.few_epochs > 0 && !layouts.period_is_chosen));
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
-  known("Noise", document.noise ? noise_text(*document.noise) : "");
+  known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
   known("Tests", rejected_assumptions(analysis));
   known("Quiet", short_quiet(document.quietness));
   screen.numbers.push_back(&analysis);

@@ -214,7 +214,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   add("Load", load_text(document.load));
   add("Output", outputs_text(document.outputs));
   if (document.noise)
-    add("Noise", noise_text(*document.noise));
+    add("Noise", noise_text(*document.noise, !document.analysis.spec.control.empty()));
   else if (!document.analysis.calibration)
     add("Noise", "this machine is not calibrated for this response (see plans/calibration.toml)",
         Where::page);

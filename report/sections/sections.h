@@ -94,8 +94,8 @@ Row rule_row(const Exclusions::Rule& rule);
 Row excluded_cell_row(const Exclusions::Cell& cell);
 // "3 attempts were disturbed, 1 trial to the end. ..."
 std::string dependence_text(const Exclusions& exclusions);
-// "this machine's noise floor: 0.83 % ..."
-std::string noise_text(const NoiseFloor& floor);
+// "this machine's noise floor: 0.83 % ...", and what it means for this run's verdicts.
+std::string noise_text(const NoiseFloor& floor, bool has_control);
 std::string date_text(std::int64_t ns_since_1970);  // "2026-11-20", UTC
 Section anova_section(const stats::Analysis& analysis);
 
