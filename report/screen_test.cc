@@ -13,6 +13,7 @@
 namespace stab::report {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -89,6 +90,42 @@ TEST(Screen, PromisesAsManyNotesAsTheFullReportHasMore) {
     for (const char* label : {"\n  Load ", "\n  Quiet "}) facts += report.contains(label) ? 0 : 1;
     EXPECT_EQ(words_of(report).contains(fmt::format(" {} more fact", facts)), facts > 0) << report;
   }
+}
+
+TEST(Screen, SaysWhatWasRandomAndWhatWasNotInTwoLines) {
+  const auto random_of = [](const Document& document) {
+    const auto lines = lines_of(text(document));
+    const auto begins = [](const std::string& line) { return line.starts_with("  Random "); };
+    std::string found;
+    for (auto line = std::ranges::find_if(lines, begins); line != lines.end(); ++line) {
+      if (!found.empty() && !line->starts_with("   ")) break;
+      found += *line + "\n";
+    }
+    EXPECT_LE(std::ranges::count(found, '\n'), 2) << found;
+    EXPECT_LE(lines.size(), 25U);
+    return words_of(found);
+  };
+  Document document = sample_document();
+  EXPECT_EQ(random_of(document), "") << "nothing is known";
+  document.drawn = {{.what = "environment"},
+                    {.what = "addresses"},
+                    {.what = "functions", .is_random = false, .why = "szc did not build it"},
+                    {.what = "stack frames", .is_random = false, .why = "szc did not build it"},
+                    {.what = "heap blocks", .is_random = false, .why = "heap = false"}};
+  EXPECT_EQ(random_of(document),
+            "Random environment, addresses; not: functions, stack frames (szc did not build it), "
+            "heap blocks (heap = false)");
+  document.drawn[4].why = "random heap positions " + std::string(40, 'x') + std::string(400, ' ');
+  EXPECT_THAT(random_of(document),
+              AllOf(HasSubstr("stack frames (szc did not build it), heap blocks (random heap"),
+                    EndsWith("...)")));
+  for (Drawn& each : document.drawn) {
+    each.is_random = false;
+    each.why = each.what + " is not random for a reason that nobody can say in a few words";
+  }
+  EXPECT_THAT(random_of(document), StartsWith("Random nothing; not: environment"));
+  document.trials.ok = 0;
+  EXPECT_EQ(random_of(document), "") << "no trial has drawn anything";
 }
 
 TEST(Screen, AWarningAboutLayoutsHasItsLinesBeforeLongerFacts) {

@@ -410,6 +410,18 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
 }
 
+// What was random, what was not and why, in at most two lines. Long reasons are cut first. Without
+// a trial nobody knows what trials do.
+std::string short_random(const Document& document) {
+  constexpr std::size_t most_lines = 2;
+  if (document.trials.ok == 0) return "";
+  for (const std::size_t longest_reason : {longest, 60UL, 40UL, 25UL, 15UL})
+    if (std::string text = drawn_text(document.drawn, longest_reason);
+        lines_in(on_screen("  Random    ", text, screen_width)) <= most_lines)
+      return text;
+  return drawn_text(document.drawn, 0) + " (see --full)";
+}
+
 // How quiet the machine was, without the reasons; "" if it was good.
 std::string short_quiet(const Quietness& quietness) {
   if (quietness.found.empty() || quietness.grade == "good") return "";
@@ -493,6 +505,7 @@ Screen screen_of(const Document& document) {
     if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text), is_needed});
   };
   known("Trials", trials_text(document), true);
+  known("Random", short_random(document), true);
   known("Relative", relative_text(document), true);
   known("Compiler", document.compiler);
   known("Reason", document.reason);

@@ -595,10 +595,11 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   screen.title += ran.signal == 0 ? "?" : "? (interrupted: the results so far)";
   screen.question.clear();
   screen.answer = conclusion.sentences();
-  // The conclusion already has the report's facts about the control and, in words of versions,
-  // about outputs.
+  // The conclusion already has the report's facts about the control and what was random, and, in
+  // words of versions, about outputs.
   std::erase_if(screen.trust, [&](const auto& each) {
-    return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
+    return each.label == "Control" || each.label == "Random" ||
+           (each.label == "Output" && conclusion.same_output == false);
   });
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random, true});
   // The document may name the compiler. If it doesn't, this may wait unless something is wrong.

@@ -106,16 +106,27 @@ std::string relative_text(const Document& document) {
   return fmt::format("to the CPU time of {}, which ran beside each trial", document.beside);
 }
 
-std::string drawn_text(const std::vector<Drawn>& drawn) {
+std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason) {
   std::string random;
-  std::string fixed;
-  for (const Drawn& each : drawn)
-    if (each.is_random)
+  std::vector<std::pair<std::string, std::string>> fixed;  // reasons and what they are about
+  for (const Drawn& each : drawn) {
+    if (each.is_random) {
       random += fmt::format("{}{}", random.empty() ? "" : ", ", each.what);
+      continue;
+    }
+    const auto known = std::ranges::find(fixed, each.why, &decltype(fixed)::value_type::first);
+    if (known == fixed.end())
+      fixed.emplace_back(each.why, each.what);
     else
-      fixed += fmt::format("{}{} ({})", fixed.empty() ? "" : ", ", each.what, each.why);
+      known->second += ", " + each.what;
+  }
   if (fixed.empty()) return random;
-  return fmt::format("{}; not: {}", random.empty() ? "nothing" : random, fixed);
+  std::string text = random.empty() ? "nothing" : random;
+  for (const auto& [why, what] : fixed)
+    text +=
+        fmt::format("{}{}{}", text.contains("; not: ") ? ", " : "; not: ", what,
+                    longest_reason == 0 ? "" : fmt::format(" ({})", one_line(why, longest_reason)));
+  return text;
 }
 
 std::string quiet_text(const Quietness& quietness) {

@@ -35,8 +35,9 @@ std::string trials_text(const Document& document);
 // `is_short`: without what is usual, and without reasons.
 std::string layouts_text(const Layouts& layouts, bool is_short = false);
 std::string relative_text(const Document& document);
-// "functions, stack frames; not: heap blocks (the plan does not ask for them)"
-std::string drawn_text(const std::vector<Drawn>& drawn);
+// "environment, addresses; not: functions, stack frames (szc did not build the programs)". Reasons
+// are cut to `longest_reason` characters; 0: without reasons.
+std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason = longest);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
 std::string load_numbers(const Load& load);  // without the warning about a busy machine
