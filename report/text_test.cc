@@ -151,6 +151,25 @@ TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
   EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("psilon")));
 }
 
+TEST(Text, TheRandomizationTestSaysWhatItDecidesAndWhatItsNumbersAre) {
+  const auto y = [](auto b, auto l) { return 100 + 50.0 * l + noise(b, l); };
+  stats::Spec spec;
+  spec.order_drawn = true;
+  const std::string one = words_of(text(of_blocks(13, 2, y, spec), full));
+  EXPECT_THAT(one, HasSubstr("A change gets a verdict only if this test and the test above agree. "
+                             "If there are too few blocks for this test to find any change, the "
+                             "test above decides alone, and a note says so."));
+  EXPECT_THAT(one, HasSubstr("'Farthest' is the block whose change is farthest from the mean "
+                             "change, and 'without it' is the mean change of the other blocks."));
+  EXPECT_THAT(one, Not(HasSubstr("Both are corrected for all looks")));
+  EXPECT_THAT(one, Not(HasSubstr("They are for one comparison alone")));
+  spec.looks = stats::Looks{.planned = {10, 13}, .blocks = 13};
+  const std::string looks = words_of(text(of_blocks(13, 3, y, spec), full));
+  EXPECT_THAT(looks, HasSubstr("Both are corrected for all looks at the data."));
+  EXPECT_THAT(looks, HasSubstr("They are for one comparison alone, but verdicts are corrected for "
+                               "all comparisons."));
+}
+
 TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(4, 5, y, {}), full);

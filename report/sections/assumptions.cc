@@ -251,6 +251,33 @@ Section typical_section(const Analysis& analysis, bool full) {
   return section;
 }
 
+namespace {
+
+std::string randomization_words(const Analysis& analysis, std::uint64_t seed) {
+  std::string text =
+      "Suppose that the levels made no difference in any block. Then p says how often another "
+      "order of the trials would show a change at least as large as the measured one; the test is "
+      "exact. The interval assumes that the ratio between the levels is the same in all blocks.";
+  if (analysis.spec.looks) text += " Both are corrected for all looks at the data.";
+  if (has_family(analysis))
+    text += " They are for one comparison alone, but verdicts are corrected for all comparisons.";
+  text +=
+      " A change gets a verdict only if this test and the test above agree. If there are too few "
+      "blocks for this test to find any change, the test above decides alone, and a note says so.";
+  if (std::ranges::any_of(analysis.effects, [](const stats::Effect& effect) {
+        return effect.randomization && !effect.randomization->influential.empty();
+      }))
+    text +=
+        " 'Farthest' is the block whose change is farthest from the mean change, and 'without it' "
+        "is the mean change of the other blocks.";
+  return text + fmt::format(
+                    " The test tries random orders (seed {}) until more orders could no longer "
+                    "change a verdict, or until it has tried as many as it may.",
+                    seed);
+}
+
+}  // namespace
+
 Section randomization_section(const Analysis& analysis) {
   Part part;
   std::uint64_t seed = 0;
@@ -273,19 +300,9 @@ Section randomization_section(const Analysis& analysis) {
       row.push_back(std::move(field));
   }
   if (part.rows.empty()) return {};
-  return {
-      .title = "Randomization test",
-      .words = fmt::format(
-          "Suppose that the levels made no difference in any block. Then p says how often another "
-          "order of the trials would show a change at least as large as the measured one; the test "
-          "is exact. "
-          "The "
-          "interval assumes that the ratio between the levels is the same in all blocks. There "
-          "is a verdict about the mean only if the randomization test and the test above agree. "
-          "The randomization test tries random orders (seed {}) until more orders could no "
-          "longer change a verdict.",
-          seed),
-      .parts = {std::move(part)}};
+  return {.title = "Randomization test",
+          .words = randomization_words(analysis, seed),
+          .parts = {std::move(part)}};
 }
 
 Section alternatives_section(const Analysis& analysis) {
