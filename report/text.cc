@@ -62,7 +62,7 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
       section_text(padding_section(analysis), options) +
       section_text(machines_section(analysis), options);
   if (shows_means(analysis)) text += section_text(means_section(analysis), options);
-  if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
+  if (const std::string rejected = rejected_assumptions(analysis, Rejected::all); !rejected.empty())
     text += labelled("Assumptions: ", rejected, options) + "\n";
   return text;
 }
@@ -506,6 +506,7 @@ Screen screen_of(const Document& document) {
   };
   known("Trials", trials_text(document), true);
   known("Random", short_random(document), true);
+  known("Quiet", short_quiet(document.quietness), true);
   known("Relative", relative_text(document), true);
   known("Compiler", document.compiler);
   known("Reason", document.reason);
@@ -525,8 +526,7 @@ Screen screen_of(const Document& document) {
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
-  known("Tests", rejected_assumptions(analysis));
-  known("Quiet", short_quiet(document.quietness));
+  known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);
   screen.numbers.push_back(&analysis);
   for (const Analysis& each : document.others) screen.numbers.push_back(&each);
   if (!document.causes.empty()) {
@@ -584,10 +584,15 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   const std::size_t room =
       screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);
   const std::size_t least_table = std::min<std::size_t>(table.lines(), 4);
-  const std::size_t least_trust = std::min<std::size_t>(lines_of_all(trust), 4);
+  std::size_t needed_lines = 0;
+  for (const std::size_t i : needed) needed_lines += lines_in(trust[i]);
+  const std::size_t least_trust = std::max(std::min<std::size_t>(lines_of_all(trust), 4),
+                                           std::min<std::size_t>(needed_lines, 7));
   const std::size_t reserved = least_table + least_trust;
   const std::size_t for_answer = room - std::min(room, reserved);
-  if (!answer.empty()) answer.front() = first_lines(std::move(answer.front()), for_answer);
+  constexpr std::size_t longest_sentence = 7;  // lines
+  if (!answer.empty())
+    answer.front() = first_lines(std::move(answer.front()), std::max(for_answer, longest_sentence));
   const Fitted answered = fit(answer, for_answer);
   std::size_t rest = room - std::min(room, lines_in(answered.text));
   const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table, needed);

@@ -231,7 +231,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
         Where::page);
   // The text report has tables of disagreements.
   for (const std::string& each : disagreements(document)) add("Disagree", each, Where::page);
-  add("Assumptions", rejected_assumptions(document.analysis), Where::page);
+  add("Assumptions", rejected_assumptions(document.analysis, Rejected::all), Where::page);
   add("Seed", fmt::format("{}", document.seed), Where::text);
   add("Database", document.database, Where::text);
   return facts;

@@ -78,8 +78,10 @@ Section interactions_section(const stats::Analysis& analysis);
 Section spread_section(const stats::Analysis& analysis);
 Value spread_value(const std::optional<stats::Spread>& spread);
 Section assumptions_section(const stats::Analysis& analysis);
-// One sentence about the assumptions that do not hold.
-std::string rejected_assumptions(const stats::Analysis& analysis);
+// Sentences about the assumptions that do not hold, and what is still valid. `with_consequences`:
+// only those that a verdict needs.
+enum class Rejected : std::uint8_t { all, with_consequences };
+std::string rejected_assumptions(const stats::Analysis& analysis, Rejected which);
 // The averages that the verdicts are not about. A short report has only the deciding comparisons.
 Section typical_section(const stats::Analysis& analysis, bool full);
 // The randomization test of each comparison, if the order of the trials was random.
