@@ -263,7 +263,8 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
                             "first by [0-9.]+ %: a smaller change cannot be told from noise"));
   EXPECT_THAT(report,
               HasSubstr("Control the first level was measured twice, with a difference of "));
-  EXPECT_THAT(report, HasSubstr("(control)"));
+  EXPECT_THAT(line_with(text(document), "  L2 "), EndsWith("  (control)"));
+  EXPECT_THAT(line_with(text(document, full), "  opt: L0 -> L2  "), HasSubstr("  (control)"));
 }
 
 TEST(Screen, AControlWithoutARatioHasADifference) {

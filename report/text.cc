@@ -283,7 +283,7 @@ class ScreenTable {
     row.p = p ? p_text(*p) : "-";
     row.is_open = effect.verdict == stats::Verdict::unsure;
     row.verdict = stats::is_control(effect, analysis.spec)
-                      ? Cell{"(control)"}
+                      ? Cell{std::string(control_verdict)}
                       : Cell{std::string(verdict_text(effect.verdict, analysis.spec)),
                              verdict_style(effect.verdict)};
   }

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "counters/readings.h"
 #include "report/sections/section.h"
+#include "report/words/answer.h"
 
 namespace stab::client::ab {
 namespace {
@@ -482,8 +483,10 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     row.push_back(
         report::shown_only(subject.relative ? "relative CPU" : subject.noun, number(mean.mean)));
     row.push_back(report::shown_only("change", change));
-    row.push_back(
-        report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict));
+    const bool is_control = conclusion.control && conclusion.control->line.version == version;
+    row.push_back(report::shown_only("verdict", is_control ? std::string(report::control_verdict)
+                                                : line == conclusion.lines.end() ? ""
+                                                                                 : line->verdict));
     table.rows.push_back(std::move(row));
   }
   return fmt::format("{}\n- {}\n", report::markdown_table(table),

@@ -361,6 +361,13 @@ TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {
   EXPECT_EQ(conclude(found, compared).same_output, std::nullopt);
 }
 
+TEST(Conclusion, AsMarkdownTheControlHasTheNameThatReportsGiveIt) {
+  const report::Document found =
+      report({effect("new", Verdict::slower, 1.05), effect("old-again", Verdict::unsure, 1)});
+  EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}, "old-again"))),
+              HasSubstr("| slower |\n| `old-again` | 2 ms |  | (control) |\n"));
+}
+
 TEST(Conclusion, AsMarkdownEachVersionIsARow) {
   const report::Document found = report({effect("new", Verdict::slower, 1.05)});
   EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}))),
