@@ -180,6 +180,28 @@ std::string rounded(double value, int digits) {
              : fmt::format("{:.{}g}", value, digits);
 }
 
+std::pair<std::string, std::string> rounded_ends(double low, double high, int digits, bool sign) {
+  constexpr double tiny = 1e-4;
+  constexpr double million = 1e6;
+  const auto signed_text = [&](double value, const std::string& text) {
+    return (sign && value > 0 ? "+" : "") + text;
+  };
+  const double larger = std::max(std::abs(low), std::abs(high));
+  if (!(larger >= tiny && larger < million))
+    return {signed_text(low, rounded(low, digits)), signed_text(high, rounded(high, digits))};
+  // The larger end may have one digit more than it needs.
+  const int most = std::max(digits - static_cast<int>(std::floor(std::log10(larger))), 0);
+  const auto needed = [&](double value) {
+    const std::string text = rounded(value, digits);
+    if (text.contains('e')) return most;
+    const std::size_t dot = text.find('.');
+    return dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
+  };
+  const int decimals = std::min(std::max(needed(low), needed(high)), most);
+  return {signed_text(low, fmt::format("{:.{}f}", low, decimals)),
+          signed_text(high, fmt::format("{:.{}f}", high, decimals))};
+}
+
 std::string shell_quote(std::string_view word) {
   std::string quoted = "'";
   for (const char c : word) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stab {
@@ -43,6 +44,11 @@ std::string about_bytes(std::uint64_t bytes);
 // The value with `digits` significant digits, but without an exponent below a million: rounded(128,
 // 2) is "128", and rounded(4.24, 2) is "4.2".
 std::string rounded(double value, int digits);
+
+// The ends of an interval, both with as many decimals as rounded() needs for either: "2.0" and "2.7".
+// `sign`: also with the sign of a positive number.
+std::pair<std::string, std::string> rounded_ends(double low, double high, int digits,
+                                                 bool sign = false);
 
 // Quotes the text as one word for /bin/sh: 'it'\''s'.
 std::string shell_quote(std::string_view word);

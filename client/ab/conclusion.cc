@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -46,8 +47,8 @@ Subject subject_of(const report::Document& document) {
   return subject;
 }
 
-// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; a ratio of 2 or more is not shown in percent. A fact
-// has no interval.
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)", with the digits of the reports' tables; a ratio of 2 or
+// more is not shown in percent. A fact has no interval.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
   if (effect.exact && ratio >= 2)
@@ -55,12 +56,12 @@ std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   if (effect.exact) return fmt::format("{:+.4g} %", 100 * (ratio - 1));
   const double low = effect.low.value();
   const double high = effect.high.value();
-  if (ratio >= 2)
+  if (ratio >= 2) {
+    const auto [from, to] = rounded_ends(low, high, 3);
     return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
-                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
-  const auto percent = [](double value) {
-    return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
-  };
+                       subject.time ? "long" : "much", from, to);
+  }
+  const auto percent = [&](double value) { return report::percent_change(value, low, high); };
   return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
                      high < 10 ? percent(high) : rounded(high, 3) + " times");
 }
@@ -112,8 +113,8 @@ std::string why_unsure(const report::Document& document, const stats::Effect& ef
 
 // "-26 % or +36 %": how far a control reaches in both directions.
 std::string both_sides(double reach) {
-  return fmt::format("{} % or +{} %", rounded(100 * (1 / (1 + reach) - 1), 2),
-                     rounded(100 * reach, 2));
+  const auto [down, up] = rounded_ends(100 * (1 / (1 + reach) - 1), 100 * reach, 2);
+  return fmt::format("{} % or +{} %", down, up);
 }
 
 std::string how_lost(const std::string& version, const TrialsOf& trials) {
