@@ -521,8 +521,7 @@ Screen screen_of(const Document& document) {
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
   const Layouts& layouts = document.layouts;
-  known("Layout", layouts_text(layouts, true),
-        layouts.fixed_heaps > 0 || (layouts.few_epochs > 0 && !layouts.period_is_chosen));
+  known("Layout", layouts_text(layouts, true), layouts.fixed_heaps > 0 || layouts.few_epochs > 0);
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");

@@ -224,7 +224,8 @@ TEST(Text, SaysWhatWasRandomized) {
                       .median_epochs = 41.5,
                       .few_epochs = 2};
   const std::string repeated = text(document, full);
-  EXPECT_THAT(repeated, HasSubstr("60 of 60 trials randomized (code repeated); 100 % of their"));
+  EXPECT_THAT(repeated,
+              HasSubstr("60 of 60 trials randomized (code, again and again); 100 % of their"));
   EXPECT_THAT(words_of(repeated), HasSubstr("median of 41.5 layouts per run"));
   EXPECT_THAT(repeated, HasSubstr("warning: 2"));
   EXPECT_THAT(repeated, HasSubstr("fewer than 30 layouts"));

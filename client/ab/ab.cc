@@ -469,6 +469,7 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, nanose
   result.time_ended_it = experiment.stopped_by == store::StopCause::time;
   result.conclusion = conclude(document, *compared);
   result.analysed.document.reason = why_ended(experiment, document, comparison, budget);
+  result.analysed.document.layouts.period_is_chosen = true;
   // A version that gets no verdict has none in tables and on the page either.
   for (const Line& line : result.conclusion.lines)
     for (stats::Effect& effect : result.analysed.document.analysis.effects)
@@ -586,8 +587,7 @@ std::string built_by(const report::Layouts& layouts) {
 // Shows the answer, the reasons to trust it or not, one table, and the next step.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
-  report::Document document = answered.analysed.document;
-  document.layouts.period_is_chosen = true;
+  const report::Document& document = answered.analysed.document;
   report::Screen screen = report::screen_of(document);
   screen.title.clear();
   for (const Version& each : comparison.versions)

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <ctime>
 #include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -56,7 +60,51 @@ bool depends_on_level(const Outputs& outputs) {
   return !outputs.factors.empty() || outputs.varying_cells == 0;
 }
 
+// The words for one kind of randomization, as worker/runtime_report.cc writes it. Blocks of the heap
+// get a random place when they are allocated; code and stack frames move when a layout begins.
+std::string kind_text(const std::string& kind) {
+  std::vector<std::string> moving;
+  std::string when;
+  std::string budget;
+  bool has_heap = false;
+  bool is_budget = false;
+  for (const auto part : std::views::split(kind, ' ')) {
+    const std::string word(part.begin(), part.end());
+    const bool is_period =
+        word.ends_with("s") && !word.empty() && word.front() >= '0' && word.front() <= '9';
+    if (std::exchange(is_budget, word == "budget"))
+      budget = word == "off" ? ", without a budget"
+                             : fmt::format(", with a budget of {} % of CPU time",
+                                           word.substr(0, word.find('%')));
+    else if (word == "code")
+      moving.push_back(word);
+    else if (word == "stack")
+      moving.emplace_back("stack frames");
+    else if (word == "heap")
+      has_heap = true;
+    else if (word == "once")
+      when = " once";
+    else if (word == "repeated")
+      when = ", again and again";
+    else if (is_period)
+      when = fmt::format(", again every {} {}", word.substr(0, word.size() - 2),
+                         word.substr(word.size() - 2));
+  }
+  if (moving.empty()) return has_heap ? "heap blocks" : kind;
+  return fmt::format("{}{}{}{}", fmt::join(moving, " and "), when, budget,
+                     has_heap ? ", and heap blocks" : "");
+}
+
 }  // namespace
+
+std::string kinds_text(const Layouts& layouts) {
+  std::vector<std::string> all;
+  for (const auto part : std::views::split(layouts.kinds, std::string_view(", "))) {
+    std::string text = kind_text(std::string(part.begin(), part.end()));
+    if (std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(all, " or "));
+}
 
 std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
@@ -74,22 +122,18 @@ std::string layouts_text(const Layouts& layouts, bool is_short) {
   std::string text =
       fmt::format("{} of {} trials randomized", layouts.randomized,
                   layouts.randomized + layouts.unrandomized + layouts.without_runtime);
-  if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
+  if (!layouts.kinds.empty()) text += fmt::format(" ({})", kinds_text(layouts));
   if (layouts.median_share && !(is_short && *layouts.least_share > usual_share)) {
     text += fmt::format("; {} of their code moved", share_percent(*layouts.median_share));
     if (*layouts.least_share < *layouts.median_share)
       text += fmt::format(" (at least {})", share_percent(*layouts.least_share));
   }
   const bool are_many = layouts.median_epochs.value_or(1) > 1;
-  if (layouts.few_epochs > 0 && layouts.period_is_chosen)
-    text += fmt::format("; few layouts in {} runs{}: longer runs have more", layouts.few_epochs,
-                        are_many ? fmt::format(" (median {:.4g})", *layouts.median_epochs) : "");
-  else if (are_many)
-    text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
-  if (layouts.few_epochs > 0 && !layouts.period_is_chosen)
+  if (are_many) text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
+  if (layouts.few_epochs > 0)
     text += fmt::format(
-        "; warning: {} had fewer than {} layouts: choose a shorter period or longer runs",
-        layouts.few_epochs, enough_epochs);
+        "; warning: {} had fewer than {} layouts: choose {}", layouts.few_epochs, enough_epochs,
+        layouts.period_is_chosen ? "longer runs" : "a shorter period or longer runs");
   if (layouts.fixed_heaps > 0 && is_short)
     text += fmt::format("; warning: in {}, most of the heap's bytes were not placed at random",
                         layouts.fixed_heaps);
