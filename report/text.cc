@@ -93,7 +93,8 @@ std::string body(const Analysis& analysis, const std::string& tables,
   const std::string lists =
       tables + list("Notes", analysis.notes, options) + list("Failures", failures, options);
   if (options.full)
-    return full_sections(analysis, options) + lists + answer_text(analysis, options);
+    return full_sections(analysis, options) + lists +
+           (options.answer.empty() ? answer_text(analysis, options) : "");
   return short_sections(analysis, options) + lists + more(analysis, options);
 }
 

@@ -30,6 +30,9 @@ struct TextOptions {
   bool colour = false;
   bool full = false;
   std::size_t width = page_width;
+  // Sentences, one on each line, that a full report has in the place of its own answer, and only at
+  // its top; "": its own answer, which it repeats at its end.
+  std::string_view answer{};
 };
 
 inline constexpr std::size_t screen_lines = 25;

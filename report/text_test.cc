@@ -49,6 +49,21 @@ std::string brief(const Document& document) {
   return analysis_text("data", document.analysis);
 }
 
+TEST(Text, AnotherAnswerTakesThePlaceOfItsOwnAndStandsOnce) {
+  const auto count = [](const std::string& text, std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  const std::string own = text(sample_document(), full);
+  EXPECT_EQ(count(own, "Answer: "), 2U);
+  const std::string other =
+      text(sample_document(), {.full = true, .answer = "new is slower\nthe control is quiet"});
+  EXPECT_EQ(count(other, "Answer: "), 1U);
+  EXPECT_THAT(other, HasSubstr("\n\nAnswer: new is slower\n        the control is quiet\n\n"));
+  EXPECT_EQ(count(other, "on benchmarks like these 6, opt=O2"), 0U);
+}
+
 TEST(Text, AShortOneLeavesOutTheMeansOfManyCells) {
   Document document = sample_document();
   auto& means = document.analysis.means;

@@ -548,12 +548,15 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
 Result<void> show(const Answered& answered, const Comparison& comparison, bool markdown) {
   const Conclusion& conclusion = answered.conclusion;
   const report::Document& document = answered.analysed.document;
+  const std::string answer = fmt::format("{}", fmt::join(conclusion.sentences(), "\n"));
   std::string text =
-      (markdown ? as_markdown(document, conclusion)
-                : report::text(document, {.colour = wants_colour(),
-                                          .full = true,
-                                          .width = report::fitting(
-                                              terminal_width().value_or(report::page_width))})) +
+      (markdown
+           ? as_markdown(document, conclusion)
+           : report::text(document,
+                          {.colour = wants_colour(),
+                           .full = true,
+                           .width = report::fitting(terminal_width().value_or(report::page_width)),
+                           .answer = answer})) +
       "\n";
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
@@ -564,7 +567,6 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   if (!conclusion.code.empty()) text += "Code: " + conclusion.code + "\n";
   if (conclusion.same_output == false)
     text += "The versions print different output: do they do the same work?\n";
-  if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
   return write_output(text, "", Colours::ours);
 }
 

@@ -377,7 +377,8 @@ std::string answer_text(const stats::Analysis& analysis, const TextOptions& opti
 }
 
 std::string answer_text(const Document& document, const TextOptions& options) {
-  return labelled_answer(answer_of(document), options);
+  return labelled_answer(options.answer.empty() ? answer_of(document) : std::string(options.answer),
+                         options);
 }
 
 }  // namespace stab::report
