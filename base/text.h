@@ -45,8 +45,8 @@ std::string about_bytes(std::uint64_t bytes);
 // 2) is "128", and rounded(4.24, 2) is "4.2".
 std::string rounded(double value, int digits);
 
-// The ends of an interval, both with as many decimals as rounded() needs for either: "2.0" and "2.7".
-// `sign`: also with the sign of a positive number.
+// The ends of an interval, both with as many decimals as rounded() needs for either: "2.0" and
+// "2.7". `sign`: also with the sign of a positive number.
 std::pair<std::string, std::string> rounded_ends(double low, double high, int digits,
                                                  bool sign = false);
 

@@ -59,8 +59,9 @@ struct Room {
   bool colour = false;
 };
 // Makes lines for a terminal under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
-// They are shown while the experiment runs, so without a verdict it says "not decided yet". Each fits into `width` columns, not counting colour codes. There are at most `most` lines; if not
-// all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
+// They are shown while the experiment runs, so a comparison without a verdict is "not decided yet".
+// Each line fits into `width` columns, not counting colour codes. There are at most `most` lines;
+// if not all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
 std::vector<std::string> change_lines(const std::vector<protocol::Change>& changes,
                                       const Room& room);
 

@@ -57,7 +57,7 @@ struct Layouts {
   bool period_is_chosen = false;  // by stabctl ab: its users can only make the runs longer
 };
 inline constexpr std::int64_t enough_epochs = 30;
-// "code and stack frames, again every 500 ms, and heap blocks" for "code stack heap repeated 500ms".
+// "code and stack frames, again every 500 ms" for the kind "code stack repeated 500ms".
 std::string kinds_text(const Layouts& layouts);
 
 // The noise floor of the response, by the machine's latest calibration: A/A comparisons of one

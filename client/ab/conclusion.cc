@@ -47,8 +47,8 @@ Subject subject_of(const report::Document& document) {
   return subject;
 }
 
-// "+5.2 % (95 % interval +4.1 % to +6.3 %)", with the digits of the reports' tables; a ratio of 2 or
-// more is not shown in percent. A fact has no interval.
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)", with the digits of the reports' tables. A ratio of 2
+// or more is not shown in percent. A fact has no interval.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
   if (effect.exact && ratio >= 2)

@@ -60,8 +60,8 @@ bool depends_on_level(const Outputs& outputs) {
   return !outputs.factors.empty() || outputs.varying_cells == 0;
 }
 
-// The words for one kind of randomization, as worker/runtime_report.cc writes it. Blocks of the heap
-// get a random place when they are allocated; code and stack frames move when a layout begins.
+// The words for one kind of randomization, as worker/runtime_report.cc writes it. Code and stack
+// frames move when a layout begins. A block of the heap gets a random place when it is allocated.
 std::string kind_text(const std::string& kind) {
   std::vector<std::string> moving;
   std::string when;

@@ -1023,8 +1023,8 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   withhold(effect, "the randomization test does not agree");
 }
 
-// Verdicts also need the randomization test, which assumes no distribution, unless the numbers of the
-// comparison are too few for it. The sign test of a median assumes none either.
+// Verdicts also need the randomization test, which assumes no distribution, unless there are too
+// few units for it. The sign test of a median assumes no distribution either.
 void allow_for_distributions(const Prepared& data,
                              const std::map<const Effect*, std::size_t>& family,
                              Analysis& analysis) {
