@@ -165,12 +165,12 @@ std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reas
       known->second += ", " + each.what;
   }
   if (fixed.empty()) return random;
-  std::string text = random.empty() ? "nothing" : random;
+  std::string not_random;
   for (const auto& [why, what] : fixed)
-    text +=
-        fmt::format("{}{}{}", text.contains("; not: ") ? ", " : "; not: ", what,
+    not_random +=
+        fmt::format("{}{}{}", not_random.empty() ? "" : ", ", what,
                     longest_reason == 0 ? "" : fmt::format(" ({})", one_line(why, longest_reason)));
-  return text;
+  return fmt::format("{}; not: {}", random.empty() ? "nothing" : random, not_random);
 }
 
 std::string quiet_text(const Quietness& quietness) {
