@@ -92,16 +92,19 @@ std::string one_line(std::string_view text, std::size_t limit) {
 }
 
 std::string without_middle(std::string_view text, std::size_t limit) {
+  constexpr std::string_view dots = "...";
   if (text.size() <= limit) return one_line(text, limit);
-  const std::size_t end = limit / 2;
+  const std::size_t kept = limit - std::min(limit, dots.size());
+  const std::size_t end = kept / 2;
   std::size_t from = text.size() - end;
   const auto is_inside_character = [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
   };
   while (from < text.size() && is_inside_character(text[from])) ++from;
-  std::size_t first = limit - end;
+  std::size_t first = kept - end;
   while (first > 0 && is_inside_character(text[first])) --first;
-  return one_line(text.substr(0, first), limit) + "..." + one_line(text.substr(from), limit);
+  return fmt::format("{}{}{}", one_line(text.substr(0, first), limit), dots,
+                     one_line(text.substr(from), limit));
 }
 
 namespace {
@@ -175,6 +178,28 @@ std::string rounded(double value, int digits) {
   return size >= std::pow(10, digits) - 0.5 && size < million - 0.5
              ? fmt::format("{:.0f}", value)
              : fmt::format("{:.{}g}", value, digits);
+}
+
+std::pair<std::string, std::string> rounded_ends(double low, double high, int digits, bool sign) {
+  constexpr double tiny = 1e-4;
+  constexpr double million = 1e6;
+  const auto signed_text = [&](double value, const std::string& text) {
+    return (sign && value > 0 ? "+" : "") + text;
+  };
+  const double larger = std::max(std::abs(low), std::abs(high));
+  if (!(larger >= tiny && larger < million))
+    return {signed_text(low, rounded(low, digits)), signed_text(high, rounded(high, digits))};
+  // The larger end may have one digit more than it needs.
+  const int most = std::max(digits - static_cast<int>(std::floor(std::log10(larger))), 0);
+  const auto needed = [&](double value) {
+    const std::string text = rounded(value, digits);
+    if (text.contains('e')) return most;
+    const std::size_t dot = text.find('.');
+    return dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
+  };
+  const int decimals = std::min(std::max(needed(low), needed(high)), most);
+  return {signed_text(low, fmt::format("{:.{}f}", low, decimals)),
+          signed_text(high, fmt::format("{:.{}f}", high, decimals))};
 }
 
 std::string shell_quote(std::string_view word) {

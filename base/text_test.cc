@@ -51,11 +51,14 @@ TEST(Text, TailKeepsTheEndAndSaysWhatWasCut) {
 
 TEST(Text, NamesThatDifferAtTheirEndsDifferWithoutTheirMiddles) {
   EXPECT_EQ(without_middle("short", 5), "short");
-  EXPECT_EQ(without_middle("a-long-name", 6), "a-l...ame");
-  EXPECT_EQ(without_middle("a-long-name-again", 6), "a-l...ain");
-  EXPECT_EQ(without_middle("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 5),
+  EXPECT_EQ(without_middle("a-long-name", 9), "a-l...ame");
+  EXPECT_EQ(without_middle("a-long-name-again", 9), "a-l...ain");
+  EXPECT_EQ(without_middle("a-long-name-again", 10), "a-lo...ain");
+  EXPECT_EQ(without_middle("a-long-name-again", 4), "a...");
+  EXPECT_EQ(without_middle("a-long-name-again", 3), "...");
+  EXPECT_EQ(without_middle("\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc", 8),
             "\xc3\xa4...\xc3\xbc");
-  EXPECT_EQ(without_middle("a\x1b[2Jb c d e f", 8), "a [2... e f");
+  EXPECT_EQ(without_middle("a\x1b[2Jb c d e f", 11), "a [2... e f");
 }
 
 TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {
@@ -67,6 +70,24 @@ TEST(Text, OneLineHasNoControlCharacterOfEitherKind) {
                      "2Jb\xc2\x80\xc2\x9f\xc2\xa0\xc3\xa4",
                      100),
             "a  2Jb    \xc2\xa0\xc3\xa4");
+}
+
+TEST(Text, BothEndsOfAnIntervalHaveTheSameDecimals) {
+  const auto ends = [](double low, double high, int digits, bool sign = false) {
+    const auto [first, second] = rounded_ends(low, high, digits, sign);
+    return first + " to " + second;
+  };
+  EXPECT_EQ(ends(2.0002, 2.7, 3), "2.0 to 2.7");
+  EXPECT_EQ(ends(3, 3.11, 3), "3.00 to 3.11");
+  EXPECT_EQ(ends(3, 4, 3), "3 to 4");
+  EXPECT_EQ(ends(-0.892, 0.9, 2, true), "-0.89 to +0.90");
+  EXPECT_EQ(ends(-9.91, 11, 2, true), "-9.9 to +11.0");
+  EXPECT_EQ(ends(-29.3, 41.6, 2, true), "-29 to +42");
+  EXPECT_EQ(ends(1.5, 2.866, 4), "1.500 to 2.866");
+  EXPECT_EQ(ends(0.0123, 812.5, 3), "0.0 to 812.5");
+  EXPECT_EQ(ends(0, 0, 2), "0 to 0");
+  EXPECT_EQ(ends(1e-7, 0.5, 2), "0.000 to 0.500");
+  EXPECT_EQ(ends(1.5e-9, 2e9, 2), "1.5e-09 to 2e+09");
 }
 
 TEST(Text, InvalidUtf8NeverPassesThrough) {

@@ -56,12 +56,12 @@ bool has_benchmarks(const std::vector<Change>& changes) {
       changes, [&](const Change& each) { return each.benchmark != changes.front().benchmark; });
 }
 
-// A daemon of another release may send other words, which are shown unchanged.
-std::string state_of(const Change& change) {
-  const std::string verdict = change.verdict == "same"     ? "the same"
-                              : change.verdict == "unsure" ? "cannot tell"
-                                                           : one_line(change.verdict, 20);
-  return change.control ? "control: " + verdict : verdict;
+// A comparison without a verdict may get one as long as trials run. A daemon of another release may
+// send other words, which are shown unchanged.
+std::string state_of(const Change& change, bool is_over) {
+  if (change.control) return std::string(report::control_verdict);
+  if (change.verdict == "unsure") return is_over ? "cannot tell" : "not decided yet";
+  return change.verdict == "same" ? "the same" : one_line(change.verdict, 20);
 }
 
 Style style_of(const Change& change) {
@@ -94,7 +94,7 @@ Columns columns_of(const std::vector<Change>& changes, bool with_benchmark) {
     widen(columns.name, name_of(each, with_benchmark));
     widen(columns.change, change_of(each));
     widen(columns.interval, interval_text_of(each));
-    widen(columns.state, state_of(each));
+    widen(columns.state, state_of(each, false));
   }
   return columns;
 }
@@ -139,7 +139,7 @@ class Lines {
   }
 
   [[nodiscard]] std::string line(const Change& change) const {
-    const std::string state = state_of(change);
+    const std::string state = state_of(change, false);
     std::string text = padded(name_of(change, with_benchmark_), columns_.name + between) +
                        padded(change_of(change), columns_.change + between);
     if (with_interval_) text += padded(interval_text_of(change), columns_.interval + between);
@@ -183,11 +183,12 @@ std::vector<std::string> change_lines(const std::vector<Change>& changes, const 
   return result;
 }
 
-std::string change_words(const Change& change) {
+std::string change_words(const Change& change, bool is_over) {
   const std::string interval = interval_of(change) ? fmt::format(" ({})", interval_text_of(change))
                                                    : ", " + interval_text_of(change);
   return fmt::format("{} against {}: {}{}, {}", name_of(change, true),
-                     one_line(change.baseline, 40), change_of(change), interval, state_of(change));
+                     one_line(change.baseline, 40), change_of(change), interval,
+                     state_of(change, is_over));
 }
 
 namespace {
@@ -344,7 +345,8 @@ void ProgressDisplay::print_lines(const Progress& progress) {
   tell(progress_text(progress, 1000));
   if (!looked) return;
   last_look_ = look;
-  for (const protocol::Change& each : progress.changes) tell("  " + change_words(each));
+  for (const protocol::Change& each : progress.changes)
+    tell("  " + change_words(each, progress.final));
 }
 
 void ProgressDisplay::clear() {

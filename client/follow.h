@@ -59,13 +59,15 @@ struct Room {
   bool colour = false;
 };
 // Makes lines for a terminal under one axis: "new   -2.1 %  -3.4 to -0.8 %    [-o-]  |   faster".
-// Each fits into `width` columns, not counting colour codes. There are at most `most` lines; if not
-// all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
+// They are shown while the experiment runs, so a comparison without a verdict is "not decided yet".
+// Each line fits into `width` columns, not counting colour codes. There are at most `most` lines;
+// if not all comparisons fit, the last line counts the rest. Returns no lines without comparisons.
 std::vector<std::string> change_lines(const std::vector<protocol::Change>& changes,
                                       const Room& room);
 
-// "new against old: -2.1 % (-3.4 to -0.8 %), faster": for output that is not redrawn.
-std::string change_words(const protocol::Change& change);
+// "new against old: -2.1 % (-3.4 to -0.8 %), faster": for output that is not redrawn. Until the
+// experiment is over, a comparison without a verdict is "not decided yet".
+std::string change_words(const protocol::Change& change, bool is_over = false);
 
 // "[#####-----] 120 of 240 trials, 118 ok, 2 failed, 1 min 3 s left | sort O2, block 3", at most
 // `width` characters.

@@ -95,9 +95,20 @@ TEST(ChangeLines, OneWithoutAnIntervalYetSaysSoAndTheControlItsName) {
   first.control = true;
   const auto lines = change_lines({first}, {.width = 80});
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines[0], AllOf(HasSubstr("no interval yet"), EndsWith("control: cannot tell")));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("no interval yet"), EndsWith("(control)"),
+                              Not(HasSubstr("decided"))));
+  EXPECT_THAT(change_words(first), EndsWith(", (control)"));
   EXPECT_EQ(change_words(change(0.97, 0.98, 0.99, "faster")),
             "sort new against old: -2.0 % (-3.0 to -1.0 %), faster");
+}
+
+// What it waits for is more blocks: the last look of the rule gives the verdict.
+TEST(ChangeLines, NoVerdictIsSaidBeforeTheEnd) {
+  const Change open = change(1.87, 2.27, 2.74, "unsure");
+  const auto lines = change_lines({open}, {.width = 100});
+  EXPECT_THAT(lines.back(), EndsWith("  not decided yet"));
+  EXPECT_THAT(change_words(open), EndsWith("), not decided yet"));
+  EXPECT_THAT(change_words(open, true), EndsWith("), cannot tell"));
 }
 
 TEST(ChangeLines, NamesOfOthersDoNotSteerTheTerminal) {
@@ -157,9 +168,10 @@ TEST(ProgressText, AnExperimentThatMayStopEarlySaysSoAndWhatItsRuleSaw) {
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 160 to 240 trials"));
   EXPECT_THAT(progress_text(progress, wide), HasSubstr(", at most 1 min 3 s left"));
   progress.fewest = 80;
-  progress.look = "after 40 blocks the widest interval is +-2 %";
+  progress.look = "last look after 40 blocks: the widest interval is +-2 %";
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of at most 240 trials"));
-  EXPECT_THAT(progress_text(progress, wide), HasSubstr("block 3 | after 40 blocks the widest"));
+  EXPECT_THAT(progress_text(progress, wide),
+              HasSubstr("block 3 | last look after 40 blocks: the widest"));
   progress.fewest = 240;
   EXPECT_THAT(progress_text(progress, wide), HasSubstr("120 of 240 trials"));
 }

@@ -47,7 +47,7 @@ struct Layouts {
   std::uint64_t without_runtime = 0;  // szc did not build the program
   std::uint64_t in_place = 0;  // trials without_runtime whose program's file rules a runtime out
   std::string why_in_place{};  // "the program is linked statically, ..."
-  std::string kinds{};         // "code once"; several are separated by commas
+  std::string kinds{};         // "code once"; several are separated by commas; see kinds_text()
   std::optional<double> least_share{};  // the smallest share of text bytes that moved in a trial
   std::optional<double> median_share{};
   std::optional<double> median_epochs{};
@@ -57,6 +57,8 @@ struct Layouts {
   bool period_is_chosen = false;  // by stabctl ab: its users can only make the runs longer
 };
 inline constexpr std::int64_t enough_epochs = 30;
+// "code and stack frames, again every 500 ms" for the kind "code stack repeated 500ms".
+std::string kinds_text(const Layouts& layouts);
 
 // The noise floor of the response, by the machine's latest calibration: A/A comparisons of one
 // benchmark stay within the margin with probability 1 - alpha.

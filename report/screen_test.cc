@@ -13,6 +13,7 @@
 namespace stab::report {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -91,6 +92,42 @@ TEST(Screen, PromisesAsManyNotesAsTheFullReportHasMore) {
   }
 }
 
+TEST(Screen, SaysWhatWasRandomAndWhatWasNotInTwoLines) {
+  const auto random_of = [](const Document& document) {
+    const auto lines = lines_of(text(document));
+    const auto begins = [](const std::string& line) { return line.starts_with("  Random "); };
+    std::string found;
+    for (auto line = std::ranges::find_if(lines, begins); line != lines.end(); ++line) {
+      if (!found.empty() && !line->starts_with("   ")) break;
+      found += *line + "\n";
+    }
+    EXPECT_LE(std::ranges::count(found, '\n'), 2) << found;
+    EXPECT_LE(lines.size(), 25U);
+    return words_of(found);
+  };
+  Document document = sample_document();
+  EXPECT_EQ(random_of(document), "") << "nothing is known";
+  document.drawn = {{.what = "environment"},
+                    {.what = "addresses"},
+                    {.what = "functions", .is_random = false, .why = "szc did not build it"},
+                    {.what = "stack frames", .is_random = false, .why = "szc did not build it"},
+                    {.what = "heap blocks", .is_random = false, .why = "heap = false"}};
+  EXPECT_EQ(random_of(document),
+            "Random environment, addresses; not: functions, stack frames (szc did not build it), "
+            "heap blocks (heap = false)");
+  document.drawn[4].why = "random heap positions " + std::string(40, 'x') + std::string(400, ' ');
+  EXPECT_THAT(random_of(document),
+              AllOf(HasSubstr("stack frames (szc did not build it), heap blocks (random heap"),
+                    EndsWith("...)")));
+  for (Drawn& each : document.drawn) {
+    each.is_random = false;
+    each.why = each.what + " is not random for a reason that nobody can say in a few words";
+  }
+  EXPECT_THAT(random_of(document), StartsWith("Random nothing; not: environment"));
+  document.trials.ok = 0;
+  EXPECT_EQ(random_of(document), "") << "no trial has drawn anything";
+}
+
 TEST(Screen, AWarningAboutLayoutsHasItsLinesBeforeLongerFacts) {
   Document document = sample_document();
   document.layouts = {.randomized = 60, .median_epochs = 2, .few_epochs = 60};
@@ -147,6 +184,24 @@ TEST(Screen, ATextOfTheMachineDoesNotMakeItQuiet) {
   EXPECT_EQ(quiet("", "not known: the file is damaged"), "  Quiet     not known");
   EXPECT_EQ(quiet("good", "good for measurements"), "");
   EXPECT_EQ(quiet("", ""), "") << "it has not started";
+}
+
+TEST(Screen, AMachineThatIsNotGoodHasItsLineWhateverElseIsSaid) {
+  Document document = sample_document();
+  document.quietness.grade = "poor";
+  document.drawn = {{.what = "heap blocks", .is_random = false, .why = std::string(200, 'x')}};
+  document.layouts = {.randomized = 60, .few_epochs = 60};
+  document.beside = "old";
+  document.compiler = "szc with clang 19";
+  document.load = {.others = 2};
+  document.reason = "because " + std::string(300, 'x');
+  for (int i = 0; i < 9; ++i) {
+    EXPECT_THAT(text(document), HasSubstr("\n  Quiet     poor for measurements\n")) << i;
+    EXPECT_LE(lines_of(text(document)).size(), 25U);
+    document.causes.push_back({.why = "the build failed: " + std::string(100, 'x'), .trials = 2});
+    document.trials.failed += 2;
+    document.analysis.effects.push_back(document.analysis.effects.front());
+  }
 }
 
 // Once, however many cells it hits, and first where it is why there is no verdict.
@@ -208,7 +263,8 @@ TEST(Screen, TheControlIsNamedBesideTheVerdicts) {
                             "first by [0-9.]+ %: a smaller change cannot be told from noise"));
   EXPECT_THAT(report,
               HasSubstr("Control the first level was measured twice, with a difference of "));
-  EXPECT_THAT(report, HasSubstr("(control)"));
+  EXPECT_THAT(line_with(text(document), "  L2 "), EndsWith("  (control)"));
+  EXPECT_THAT(line_with(text(document, full), "  opt: L0 -> L2  "), HasSubstr("  (control)"));
 }
 
 TEST(Screen, AControlWithoutARatioHasADifference) {
@@ -272,18 +328,43 @@ TEST(Screen, AWithheldResponseHasNoNumbersUnderAdjustedHeadings) {
   EXPECT_THAT(line_with(report, "  instructions opt: L0 -> L1"), ContainsRegex("%  +-  +-  "));
 }
 
-TEST(Screen, AShortOneNamesTheAssumptionsThatAreRejected) {
+TEST(Screen, AShortOneSaysWhatFollowsFromRejectedAssumptions) {
+  using stats::Property;
   Document document = sample_document();
+  const std::string ranks = "the signed-rank test is still valid";
   document.analysis.assumptions = {
-      {.subject = "sort", .property = stats::Property::normality, .p = 0.01, .holds = false},
-      {.subject = "sort", .property = stats::Property::independence, .p = 0.5},
-      {.subject = "lz", .property = stats::Property::normality, .p = 0.02, .holds = false},
-      {.subject = "", .property = stats::Property::equal_variances, .p = 0.03, .holds = false}};
-  EXPECT_THAT(words_of(text(document)),
-              HasSubstr("Tests 3 of 4 tests reject an assumption of the model: normality (sort, "
-                        "lz), equal variances (benchmarks like these)."));
-  for (auto& a : document.analysis.assumptions) a.holds = true;
+      {.subject = "sort", .property = Property::normality, .holds = false, .instead = ranks},
+      {.subject = "sort", .property = Property::independence},
+      {.subject = "lz", .property = Property::normality, .holds = false, .instead = ranks},
+      {.property = Property::equal_variances, .holds = false, .instead = "use error = \"own\""},
+      {.subject = "lz",
+       .property = Property::independence,
+       .holds = false,
+       .instead = "the changes are still valid",
+       .is_allowed_for = true}};
+  const std::string report = words_of(text(document));
+  EXPECT_THAT(report,
+              HasSubstr("Tests Normality is rejected for sort, lz: the signed-rank test is still "
+                        "valid. Equality of variances is rejected for benchmarks like these: use "
+                        "error = \"own\". --full compares with tests that do not assume "
+                        "normality."));
+  EXPECT_THAT(report, Not(HasSubstr("Independence")));
+  EXPECT_THAT(words_of(text(document, full)),
+              HasSubstr("Independence of the trials is rejected for lz: the changes are still"));
+  // Nothing follows from these, however much room there is.
+  for (auto& a : document.analysis.assumptions) a.is_allowed_for = true;
   EXPECT_THAT(text(document), Not(HasSubstr("\n  Tests ")));
+}
+
+TEST(Screen, TheOnlyBenchmarkIsNotNamedWithItsAssumptions) {
+  const auto y = [](auto b, auto l) { return 1e6 * (100 + 4.0 * (l == 1) + noise(b, l)); };
+  Document document = of_blocks(10, 2, y, {});
+  for (stats::CellMean& mean : document.analysis.means) mean.subject = "command";
+  document.analysis.assumptions = {{.subject = "command",
+                                    .property = stats::Property::normality,
+                                    .holds = false,
+                                    .instead = "the signed-rank test is still valid"}};
+  EXPECT_THAT(words_of(text(document)), HasSubstr("Tests Normality is rejected: the signed-rank"));
 }
 
 }  // namespace

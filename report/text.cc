@@ -62,7 +62,7 @@ std::string short_sections(const Analysis& analysis, const TextOptions& options)
       section_text(padding_section(analysis), options) +
       section_text(machines_section(analysis), options);
   if (shows_means(analysis)) text += section_text(means_section(analysis), options);
-  if (const std::string rejected = rejected_assumptions(analysis); !rejected.empty())
+  if (const std::string rejected = rejected_assumptions(analysis, Rejected::all); !rejected.empty())
     text += labelled("Assumptions: ", rejected, options) + "\n";
   return text;
 }
@@ -93,7 +93,8 @@ std::string body(const Analysis& analysis, const std::string& tables,
   const std::string lists =
       tables + list("Notes", analysis.notes, options) + list("Failures", failures, options);
   if (options.full)
-    return full_sections(analysis, options) + lists + answer_text(analysis, options);
+    return full_sections(analysis, options) + lists +
+           (options.answer.empty() ? answer_text(analysis, options) : "");
   return short_sections(analysis, options) + lists + more(analysis, options);
 }
 
@@ -149,15 +150,16 @@ class ScreenTable {
   }
 
   [[nodiscard]] std::size_t lines() const { return rows_.empty() ? 0 : rows_.size() + 1; }
+  // Fits the table to the width.
   [[nodiscard]] std::string render(bool colour) const {
-    // If the table is too wide, the column p goes first, then the middle of long names: names of
-    // versions often differ at their ends.
-    for (const auto& [with_p, longest_name] :
-         {std::pair(true, 40UL), {false, 40UL}, {false, 18UL}}) {
-      const Grid grid = grid_of(with_p, longest_name);
-      if (grid.width() <= width_ || longest_name == 18) return grid.render(colour);
-    }
-    return "";
+    const auto [columns, length] = fitting_form();
+    return grid_of(columns, length).render(colour);
+  }
+  // The number of columns that have no room. The full report has them.
+  [[nodiscard]] std::size_t hidden_columns() const {
+    const Columns columns = fitting_form().first;
+    return (columns.p ? 0U : 1U) + (with_mean_ && !columns.mean ? 1U : 0U) +
+           (columns.interval ? 0U : 1U);
   }
   // Cuts the table to at most `lines` lines. Rows without a verdict go first. Returns how many rows
   // it removed.
@@ -171,9 +173,25 @@ class ScreenTable {
   }
 
  private:
+  // The columns that are shown if there is room.
+  struct Columns {
+    bool p = true;
+    bool mean = true;
+    bool interval = true;
+  };
+  static constexpr std::size_t least_name = 4;
+  struct Form {
+    Columns columns{};
+    std::size_t longest = longest_name;  // the lengths of names to try
+    std::size_t least = longest_name;
+  };
+
   struct Row {
     std::string subject{};
-    std::string what{};
+    std::string response{};   // "": the table is about a single response
+    std::string treatment{};  // "": the row is about one level
+    std::string baseline{};
+    std::string level{};
     std::string mean{};
     std::string change{};
     std::string interval{};
@@ -181,6 +199,22 @@ class ScreenTable {
     Cell verdict{};
     bool is_open = false;
   };
+
+  // If the table is too wide, the column p goes first, then the middle of long names, because names
+  // of versions often differ at their ends. Names that are hard to tell apart are worse than a
+  // missing mean, and in the end than a missing interval: the answer above the table has both.
+  [[nodiscard]] std::pair<Columns, std::size_t> fitting_form() const {
+    constexpr std::size_t readable = 12;
+    constexpr std::array<Form, 4> forms{
+        {{},
+         {.columns = {.p = false}, .least = readable},
+         {.columns = {.p = false, .mean = false}, .least = readable},
+         {.columns = {.p = false, .mean = false, .interval = false}, .least = least_name}}};
+    for (const Form& form : forms)
+      for (std::size_t length = form.longest; length >= form.least; --length)
+        if (grid_of(form.columns, length).width() <= width_) return {form.columns, length};
+    return {forms.back().columns, least_name};
+  }
 
   static bool is_one_treatment(const Analysis& analysis) {
     return analysis.suite == 0 && !analysis.spec.all_pairs && !analysis.means.empty() &&
@@ -193,7 +227,7 @@ class ScreenTable {
   }
 
   void add_versions(const Analysis& analysis) {
-    first_ = one_line(analysis.spec.treatments.front(), 40);
+    first_ = analysis.spec.treatments.front();
     with_mean_ = true;
     for (auto mean = analysis.means.begin(); mean != analysis.means.end(); ++mean) {
       const auto end = std::find_if(mean, analysis.means.end(), [&](const auto& each) {
@@ -202,7 +236,7 @@ class ScreenTable {
       const Scale scale = scale_for({mean, end}, analysis.spec.unit);
       for (auto each = mean; each != end; ++each) {
         Row row{.subject = has_many_subjects(analysis) ? each->subject : "",
-                .what = each->levels.front(),
+                .level = each->levels.front(),
                 .mean = quantity(each->mean, scale)};
         const auto effect = std::ranges::find_if(analysis.effects, [&](const auto& one) {
           return one.subject == each->subject && one.level == each->levels.front();
@@ -228,9 +262,10 @@ class ScreenTable {
       Row row{.subject = analysis.suite > 0 || has_many_subjects(analysis)
                              ? row_label(analysis, each->subject, each->scope)
                              : "",
-              .what = fmt::format("{}{}: {} -> {}",
-                                  numbers_.size() > 1 ? analysis.spec.response + " " : "",
-                                  each->treatment, each->baseline, each->level)};
+              .response = numbers_.size() > 1 ? analysis.spec.response : "",
+              .treatment = each->treatment,
+              .baseline = each->baseline,
+              .level = each->level};
       add_numbers(analysis, *each, row);
       rows_.push_back(std::move(row));
     }
@@ -249,32 +284,44 @@ class ScreenTable {
     row.p = p ? p_text(*p) : "-";
     row.is_open = effect.verdict == stats::Verdict::unsure;
     row.verdict = stats::is_control(effect, analysis.spec)
-                      ? Cell{"(control)"}
+                      ? Cell{std::string(control_verdict)}
                       : Cell{std::string(verdict_text(effect.verdict, analysis.spec)),
                              verdict_style(effect.verdict)};
   }
 
-  [[nodiscard]] Grid grid_of(bool with_p, std::size_t longest_name) const {
+  // "old", "opt: O1 -> O2" or "instructions opt: O1 -> O2".
+  static std::string name_of(const Row& row, std::size_t longest) {
+    const std::string level = without_middle(row.level, longest);
+    if (row.treatment.empty()) return level;
+    return fmt::format("{}{}{}: {} -> {}", without_middle(row.response, longest),
+                       row.response.empty() ? "" : " ", without_middle(row.treatment, longest),
+                       without_middle(row.baseline, longest), level);
+  }
+
+  [[nodiscard]] Grid grid_of(const Columns& columns, std::size_t longest) const {
     const bool with_subject =
         std::ranges::any_of(rows_, [](const Row& row) { return !row.subject.empty(); });
+    const bool with_mean = with_mean_ && columns.mean;
+    const stats::Spec& spec = numbers_.front()->spec;
     Grid grid;
-    if (with_subject) grid.column(name(numbers_.front()->spec.subject), Align::left);
-    grid.column(first_, Align::left);
-    if (with_mean_) grid.column(one_line(value_words(numbers_.front()->spec), 20), Align::right);
+    if (with_subject) grid.column(without_middle(spec.subject, longest), Align::left);
+    grid.column(without_middle(first_, longest), Align::left);
+    constexpr std::size_t longest_heading = 22;  // "time from main to exit"
+    if (with_mean) grid.column(without_middle(value_words(spec), longest_heading), Align::right);
     grid.column("change", Align::right);
-    grid.column(
-        is_adjusted_ ? "adjusted interval" : level_text(numbers_.front()->spec.alpha) + " interval",
-        Align::right);
-    if (with_p) grid.column(is_adjusted_ ? "adjusted p" : "p", Align::right);
+    if (columns.interval)
+      grid.column(is_adjusted_ ? "adjusted interval" : level_text(spec.alpha) + " interval",
+                  Align::right);
+    if (columns.p) grid.column(is_adjusted_ ? "adjusted p" : "p", Align::right);
     grid.column("verdict", Align::left);
     for (const Row& row : rows_) {
       std::vector<Cell> cells;
-      if (with_subject) cells.push_back({without_middle(row.subject, longest_name)});
-      cells.push_back({without_middle(row.what, with_mean_ ? longest_name : 2 * longest_name)});
-      if (with_mean_) cells.push_back({row.mean, Style::bold});
+      if (with_subject) cells.push_back({without_middle(row.subject, longest)});
+      cells.push_back({name_of(row, longest)});
+      if (with_mean) cells.push_back({row.mean, Style::bold});
       cells.push_back({row.change, Style::bold});
-      cells.push_back({row.interval});
-      if (with_p) cells.push_back({row.p});
+      if (columns.interval) cells.push_back({row.interval});
+      if (columns.p) cells.push_back({row.p});
       cells.push_back(row.verdict);
       grid.row(std::move(cells));
     }
@@ -320,6 +367,38 @@ Fitted fit(const std::vector<std::string>& paragraphs, std::size_t lines,
   return result;
 }
 
+// Adds spaces to words that are longer than `room` columns, so that a paragraph can break them.
+std::string with_breaks(std::string_view text, std::size_t room) {
+  std::string result;
+  std::size_t used = 0;  // columns of the word so far
+  for (const char c : text) {
+    const bool begins_character = (static_cast<unsigned char>(c) & 0xc0U) != 0x80U;
+    if (c == ' ') {
+      used = 0;
+    } else if (begins_character && ++used > room) {
+      result += ' ';
+      used = 1;
+    }
+    result += c;
+  }
+  return result;
+}
+
+// A paragraph of a screen, in which nothing is wider than the screen.
+std::string on_screen(std::string_view first, std::string_view text, std::size_t width) {
+  const std::size_t indent = display_width(first);
+  return paragraph(first, with_breaks(one_line(text, longest), width - indent), width);
+}
+
+// Keeps the first lines of a paragraph that is too long.
+std::string first_lines(std::string text, std::size_t most) {
+  if (lines_in(text) <= most) return text;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < most; ++i) end = text.find('\n', end) + 1;
+  text.resize(text.rfind(' ', end - 1));
+  return text + " ...\n";
+}
+
 std::size_t lines_of_all(const std::vector<std::string>& paragraphs) {
   std::size_t all = 0;
   for (const std::string& each : paragraphs) all += lines_in(each);
@@ -330,6 +409,18 @@ constexpr std::string_view full_label = "With --full: ";
 
 std::string counted(std::size_t n, std::string_view one, std::string_view many) {
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
+}
+
+// What was random, what was not and why, in at most two lines. Long reasons are cut first. Without
+// a trial nobody knows what trials do.
+std::string short_random(const Document& document) {
+  constexpr std::size_t most_lines = 2;
+  if (document.trials.ok == 0) return "";
+  for (const std::size_t longest_reason : {longest, 60UL, 40UL, 25UL, 15UL})
+    if (std::string text = drawn_text(document.drawn, longest_reason);
+        lines_in(on_screen("  Random    ", text, screen_width)) <= most_lines)
+      return text;
+  return drawn_text(document.drawn, 0) + " (see --full)";
 }
 
 // How quiet the machine was, without the reasons; "" if it was good.
@@ -415,6 +506,8 @@ Screen screen_of(const Document& document) {
     if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text), is_needed});
   };
   known("Trials", trials_text(document), true);
+  known("Random", short_random(document), true);
+  known("Quiet", short_quiet(document.quietness), true);
   known("Relative", relative_text(document), true);
   known("Compiler", document.compiler);
   known("Reason", document.reason);
@@ -429,13 +522,11 @@ Screen screen_of(const Document& document) {
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
   const Layouts& layouts = document.layouts;
-  known("Layout", layouts_text(layouts, true),
-        layouts.fixed_heaps > 0 || (layouts.few_epochs > 0 && !layouts.period_is_chosen));
+  known("Layout", layouts_text(layouts, true), layouts.fixed_heaps > 0 || layouts.few_epochs > 0);
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
-  known("Noise", document.noise ? noise_text(*document.noise) : "");
-  known("Tests", rejected_assumptions(analysis));
-  known("Quiet", short_quiet(document.quietness));
+  known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
+  known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);
   screen.numbers.push_back(&analysis);
   for (const Analysis& each : document.others) screen.numbers.push_back(&each);
   if (!document.causes.empty()) {
@@ -462,34 +553,47 @@ namespace {
 // `ends` is the number of lines about --full.
 std::string filled(const Screen& screen, const TextOptions& options, std::size_t ends) {
   const std::size_t width = std::min(options.width, screen_width);
-  std::string head = styled(one_line(screen.title, width), Style::bold, options.colour) + "\n";
-  if (!screen.question.empty()) head += paragraph("", one_line(screen.question, 2 * width), width);
+  std::string head =
+      styled(without_middle(screen.title, width), Style::bold, options.colour) + "\n";
+  if (!screen.question.empty()) head += on_screen("", one_line(screen.question, 2 * width), width);
   head += "\n";
   std::vector<std::string> answer;
   const TextOptions narrow{.colour = options.colour, .width = width};
-  for (const std::string& each : screen.answer)
-    answer.push_back(answer.empty() ? labelled("Answer: ", one_line(each, longest), narrow)
-                                    : paragraph("        ", one_line(each, longest), width));
+  constexpr std::string_view answer_label = "Answer: ";
+  const std::string answer_indent(answer_label.size(), ' ');
+  for (const std::string& each : screen.answer) {
+    std::string sentence = on_screen(answer_indent, each, width);
+    if (answer.empty())
+      sentence.replace(0, answer_label.size(), styled(answer_label, Style::bold, options.colour));
+    answer.push_back(std::move(sentence));
+  }
   if (!screen.said.empty())
     answer.insert(
         answer.begin() + static_cast<std::ptrdiff_t>(std::min(screen.said_behind, answer.size())),
-        paragraph("        ", one_line(screen.said, longest), width));
+        on_screen(answer_indent, screen.said, width));
   std::vector<std::string> trust;
   std::set<std::size_t> needed;
   for (const Screen::Known& each : screen.trust) {
     if (each.is_needed) needed.insert(trust.size());
-    trust.push_back(
-        paragraph(fmt::format("  {:<9} ", each.label), one_line(each.text, longest), width));
+    trust.push_back(on_screen(fmt::format("  {:<9} ", each.label), each.text, width));
   }
   ScreenTable table(screen.numbers, width);
+  // Users copy commands from here, so their words stay whole.
   const std::string next = screen.next.empty() ? "" : labelled("Next: ", screen.next, narrow);
   // Each part also has an empty line before it.
   const std::size_t room =
       screen_lines - std::min(screen_lines, lines_in(head) + lines_in(next) + ends + 3);
   const std::size_t least_table = std::min<std::size_t>(table.lines(), 4);
-  const std::size_t least_trust = std::min<std::size_t>(lines_of_all(trust), 4);
+  std::size_t needed_lines = 0;
+  for (const std::size_t i : needed) needed_lines += lines_in(trust[i]);
+  const std::size_t least_trust = std::max(std::min<std::size_t>(lines_of_all(trust), 4),
+                                           std::min<std::size_t>(needed_lines, 7));
   const std::size_t reserved = least_table + least_trust;
-  const Fitted answered = fit(answer, room - std::min(room, reserved));
+  const std::size_t for_answer = room - std::min(room, reserved);
+  constexpr std::size_t longest_sentence = 7;  // lines
+  if (!answer.empty())
+    answer.front() = first_lines(std::move(answer.front()), std::max(for_answer, longest_sentence));
+  const Fitted answered = fit(answer, for_answer);
   std::size_t rest = room - std::min(room, lines_in(answered.text));
   const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table, needed);
   rest -= std::min(rest, lines_in(trusted.text));
@@ -497,7 +601,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   rest -= std::min(rest, table.lines());
   std::vector<std::string> notes;
   for (const std::string& each : screen.notes)
-    notes.push_back(paragraph("  Note      ", one_line(each, longest), width));
+    notes.push_back(on_screen("  Note      ", each, width));
   std::size_t noted = 0;
   std::string note_text;
   while (noted < notes.size() && lines_in(note_text) + lines_in(notes[noted]) <= rest)
@@ -511,6 +615,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   text += labelled(
       full_label,
       counted(answered.left_out.size(), "sentence", "sentences") +
+          counted(table.lines() > 0 ? table.hidden_columns() : 0, "column", "columns") +
           counted(hidden_rows, "row", "rows") + counted(notes.size() - noted, "note", "notes") +
           counted(facts, "fact", "facts") + screen.full + (screen.command.empty() ? "." : ":"),
       narrow);

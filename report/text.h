@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The report for a terminal: plain text, or coloured if asked. A short report is one screen, 25
 // lines of 80 columns: the answer in the question's order, reasons to trust it or not, one table,
-// and the next step. A full report has everything. Reports of causal profiles and calibrations may
+// and the next step. Long names lose their middles, and the table loses columns, so that no line is
+// wider. A full report has everything. Reports of causal profiles and calibrations may
 // be longer than a screen.
 #pragma once
 
@@ -29,12 +30,15 @@ struct TextOptions {
   bool colour = false;
   bool full = false;
   std::size_t width = page_width;
+  // Sentences, one on each line, that a full report has in the place of its own answer, and only at
+  // its top; "": its own answer, which it repeats at its end.
+  std::string_view answer{};
 };
 
 inline constexpr std::size_t screen_lines = 25;
 inline constexpr std::size_t screen_width = 80;
 
-// The content of a short report. Its last line counts the items that do not fit.
+// The content of a short report. Its last line counts the items and columns that do not fit.
 struct Screen {
   struct Known {
     std::string label{};

@@ -49,6 +49,21 @@ std::string brief(const Document& document) {
   return analysis_text("data", document.analysis);
 }
 
+TEST(Text, AnotherAnswerTakesThePlaceOfItsOwnAndStandsOnce) {
+  const auto count = [](const std::string& text, std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  const std::string own = text(sample_document(), full);
+  EXPECT_EQ(count(own, "Answer: "), 2U);
+  const std::string other =
+      text(sample_document(), {.full = true, .answer = "new is slower\nthe control is quiet"});
+  EXPECT_EQ(count(other, "Answer: "), 1U);
+  EXPECT_THAT(other, HasSubstr("\n\nAnswer: new is slower\n        the control is quiet\n\n"));
+  EXPECT_EQ(count(other, "on benchmarks like these 6, opt=O2"), 0U);
+}
+
 TEST(Text, AShortOneLeavesOutTheMeansOfManyCells) {
   Document document = sample_document();
   auto& means = document.analysis.means;
@@ -151,6 +166,25 @@ TEST(Text, EpsilonIsShownAndExplainedWhereATermHasOne) {
   EXPECT_THAT(text(sample_document(), full), Not(HasSubstr("psilon")));
 }
 
+TEST(Text, TheRandomizationTestSaysWhatItDecidesAndWhatItsNumbersAre) {
+  const auto y = [](auto b, auto l) { return 100 + 50.0 * l + noise(b, l); };
+  stats::Spec spec;
+  spec.order_drawn = true;
+  const std::string one = words_of(text(of_blocks(13, 2, y, spec), full));
+  EXPECT_THAT(one, HasSubstr("A change gets a verdict only if this test and the test above agree. "
+                             "If there are too few blocks for this test to find any change, the "
+                             "test above decides alone, and a note says so."));
+  EXPECT_THAT(one, HasSubstr("'Farthest' is the block whose change is farthest from the mean "
+                             "change, and 'without it' is the mean change of the other blocks."));
+  EXPECT_THAT(one, Not(HasSubstr("Both are corrected for all looks")));
+  EXPECT_THAT(one, Not(HasSubstr("They are for one comparison alone")));
+  spec.looks = stats::Looks{.planned = {10, 13}, .blocks = 13};
+  const std::string looks = words_of(text(of_blocks(13, 3, y, spec), full));
+  EXPECT_THAT(looks, HasSubstr("Both are corrected for all looks at the data."));
+  EXPECT_THAT(looks, HasSubstr("They are for one comparison alone, but verdicts are corrected for "
+                               "all comparisons."));
+}
+
 TEST(Text, ATermWithMoreLevelsThanUnitsSaysWhyItHasNoF) {
   const auto y = [](auto b, auto l) { return 100 + 5.0 * l + noise(b, l); };
   const std::string report = text(of_blocks(4, 5, y, {}), full);
@@ -205,7 +239,8 @@ TEST(Text, SaysWhatWasRandomized) {
                       .median_epochs = 41.5,
                       .few_epochs = 2};
   const std::string repeated = text(document, full);
-  EXPECT_THAT(repeated, HasSubstr("60 of 60 trials randomized (code repeated); 100 % of their"));
+  EXPECT_THAT(repeated,
+              HasSubstr("60 of 60 trials randomized (code, again and again); 100 % of their"));
   EXPECT_THAT(words_of(repeated), HasSubstr("median of 41.5 layouts per run"));
   EXPECT_THAT(repeated, HasSubstr("warning: 2"));
   EXPECT_THAT(repeated, HasSubstr("fewer than 30 layouts"));

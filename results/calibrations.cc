@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "plan/reading/reader.h"
 #include "report/words/answer.h"
+#include "report/words/quantity.h"
 #include "results/document.h"
 #include "results/trials.h"
 
@@ -157,10 +158,16 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
   if (count > shown) text += fmt::format(" and {} more", count - shown);
   if (text.empty()) return "";
   return fmt::format(
-      "Some changes are below this machine's noise floor of {}: {}. Changes below the noise floor "
-      "appear even if nothing differs; use more than {} blocks to find out whether the changes are "
-      "real.",
-      report::margin_words(floor.margin), text, floor.blocks);
+      "Some changes with a verdict are below this machine's noise floor of {}: {}. In the "
+      "calibration, equal programs differed by less than this floor in {} of the comparisons. {}",
+      report::margin_words(floor.margin), text, report::level_text(floor.alpha),
+      analysis.spec.control.empty()
+          ? fmt::format("This run has no control ('analysis.control') that rules out such a "
+                        "difference here; use more than {} blocks to find out whether the changes "
+                        "are real.",
+                        floor.blocks)
+          : "In this run, the control decides, and these changes are larger than every change in "
+            "its interval.");
 }
 
 }  // namespace stab::results

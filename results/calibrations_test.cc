@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "design/trial_list.h"
 #include "plan/reading/testing.h"
+#include "report/sections/sections.h"
 #include "report/text.h"
 #include "report/words/answer.h"
 #include "results/document.h"
@@ -17,7 +18,9 @@ namespace stab::results {
 namespace {
 
 using store::CalibrationScope;
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -132,8 +135,9 @@ TEST_F(CalibrationsTest, AreQuotedByLaterReportsOnThatMachineOnly) {
   EXPECT_THAT(report::text(*here, {.full = true}),
               HasSubstr("  Noise     this machine's noise floor: " +
                         report::margin_words(here->noise->margin) + " in comparisons of 3 blocks"));
-  EXPECT_THAT(report::text(*here, {.full = true}),
-              HasSubstr("smaller differences cannot be told from noise"));
+  EXPECT_THAT(report::noise_text(*here->noise, false),
+              HasSubstr(": equal programs differed by less in 95 % of the comparisons; this run "
+                        "has no control, so repeat it"));
   EXPECT_FALSE(there->noise);
   EXPECT_THAT(report::text(*there, {.full = true}), Not(HasSubstr("  Noise ")));
 }
@@ -246,9 +250,43 @@ TEST_F(CalibrationsTest, AVerdictOnLessThanTheNoiseFloorHasANote) {
   EXPECT_EQ(little->analysis.effects.at(0).verdict, stats::Verdict::slower);
   EXPECT_THAT(little->analysis.notes, Contains(HasSubstr("below this machine's noise floor of ")));
   EXPECT_THAT(little->analysis.notes, Contains(HasSubstr(": a mode two (+0.05")));
+  EXPECT_THAT(little->analysis.notes, Contains(HasSubstr("This run has no control")));
   const auto much = make_document(*store_, experiment(comparison, machine_, shifted(0.1)), "");
   EXPECT_EQ(much->analysis.effects.at(0).verdict, stats::Verdict::slower);
   EXPECT_THAT(much->analysis.notes, Not(Contains(HasSubstr("noise floor"))));
+}
+
+// No sentence beside a verdict contradicts it.
+TEST_F(CalibrationsTest, TheRunsOwnControlDecidesBelowTheNoiseFloor) {
+  calibrate(machine_);
+  const std::string plan = head + benchmarks +
+                           "[factor.mode]\nlevels = { one = { MODE = '1' }, two = { MODE = '2' }, "
+                           "again = { MODE = '3' } "
+                           "}\n[design]\nkind = 'one-way'\n[analysis]\ncontrol = 'again'\n";
+  const auto document =
+      make_document(*store_,
+                    experiment(plan, machine_,
+                               [](const store::Trial& trial) {
+                                 const std::string& mode = trial.levels.at("mode");
+                                 return std::int64_t{1'000'000} + trial.block % 2 +
+                                        (mode == "two"                         ? 500
+                                         : mode == "again" && trial.block == 1 ? 2
+                                                                               : 0);
+                               }),
+                    "");
+  ASSERT_TRUE(document && document->noise);
+  ASSERT_TRUE(document->noise->holds_here);
+  ASSERT_EQ(document->analysis.effects.at(0).level, "two");
+  ASSERT_EQ(document->analysis.effects.at(0).verdict, stats::Verdict::slower);
+  EXPECT_THAT(document->analysis.notes,
+              Contains(AllOf(HasSubstr("below this machine's noise floor of "),
+                             HasSubstr("In this run, the control decides, and these changes are "
+                                       "larger than every change in its interval."))));
+  EXPECT_THAT(report::noise_text(*document->noise, true),
+              EndsWith("; here, this run's own control decides"));
+  const std::string text = report::text(*document, {.full = true, .width = 10'000});
+  EXPECT_THAT(text, HasSubstr("; here, this run's own control decides\n"));
+  EXPECT_THAT(text, Not(HasSubstr("has no control")));
 }
 
 TEST_F(CalibrationsTest, SayNothingOfComparisonsOfOtherNumbersOfBlocks) {
@@ -266,7 +304,7 @@ TEST_F(CalibrationsTest, SayNothingOfComparisonsOfOtherNumbersOfBlocks) {
   EXPECT_THAT(document->analysis.notes, Not(Contains(HasSubstr("noise floor"))));
   const std::string text = report::text(*document, {.full = true});
   EXPECT_THAT(text, HasSubstr(", calibrated for 3 blocks 2023-11-14"));
-  EXPECT_THAT(text, Not(HasSubstr("cannot be told")));
+  EXPECT_THAT(text, Not(HasSubstr("equal programs")));
 }
 
 TEST_F(CalibrationsTest, ADamagedOneIsNotQuotedAndSaysSo) {

@@ -84,7 +84,7 @@ Chance programs_own(const report::Layouts& layouts) {
     (layouts.random_stack > 0 ? random : others).emplace_back("stack");
     (layouts.random_heap > 0 ? random : others).emplace_back("heap");
     chance.how = fmt::format("chosen by the programs' runtime ({}) in {} of {} trials",
-                             layouts.kinds, layouts.randomized, all);
+                             report::kinds_text(layouts), layouts.randomized, all);
     // Databases of early versions do not say which parts were random.
     if (!random.empty() && !others.empty()) {
       chance.what = fmt::format("positions of {}", fmt::join(random, " and "));

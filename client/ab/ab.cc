@@ -477,6 +477,7 @@ Result<Answered> answers_of(const Ran& ran, const Comparison& comparison, nanose
   result.time_ended_it = experiment.stopped_by == store::StopCause::time;
   result.conclusion = conclude(document, *compared);
   result.analysed.document.reason = why_ended(experiment, document, comparison, budget);
+  result.analysed.document.layouts.period_is_chosen = true;
   // A version that gets no verdict has none in tables and on the page either.
   for (const Line& line : result.conclusion.lines)
     for (stats::Effect& effect : result.analysed.document.analysis.effects)
@@ -556,12 +557,15 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
 Result<void> show(const Answered& answered, const Comparison& comparison, bool markdown) {
   const Conclusion& conclusion = answered.conclusion;
   const report::Document& document = answered.analysed.document;
+  const std::string answer = fmt::format("{}", fmt::join(conclusion.sentences(), "\n"));
   std::string text =
-      (markdown ? as_markdown(document, conclusion)
-                : report::text(document, {.colour = wants_colour(),
-                                          .full = true,
-                                          .width = report::fitting(
-                                              terminal_width().value_or(report::page_width))})) +
+      (markdown
+           ? as_markdown(document, conclusion)
+           : report::text(document,
+                          {.colour = wants_colour(),
+                           .full = true,
+                           .width = report::fitting(terminal_width().value_or(report::page_width)),
+                           .answer = answer})) +
       "\n";
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
@@ -572,7 +576,6 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
   if (!conclusion.code.empty()) text += "Code: " + conclusion.code + "\n";
   if (conclusion.same_output == false)
     text += "The versions print different output: do they do the same work?\n";
-  if (!markdown) text += fmt::format("\n{}\n", fmt::join(conclusion.sentences(), "\n"));
   return write_output(text, "", Colours::ours);
 }
 
@@ -595,8 +598,7 @@ std::string built_by(const report::Layouts& layouts) {
 // Shows the answer, the reasons to trust it or not, one table, and the next step.
 Result<void> show_screen(const Answered& answered, const Comparison& comparison, const Ran& ran) {
   const Conclusion& conclusion = answered.conclusion;
-  report::Document document = answered.analysed.document;
-  document.layouts.period_is_chosen = true;
+  const report::Document& document = answered.analysed.document;
   report::Screen screen = report::screen_of(document);
   screen.title.clear();
   for (const Version& each : comparison.versions)
@@ -604,10 +606,11 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
   screen.title += ran.signal == 0 ? "?" : "? (interrupted: the results so far)";
   screen.question.clear();
   screen.answer = conclusion.sentences();
-  // The conclusion already has the report's facts about the control and, in words of versions,
-  // about outputs.
+  // The conclusion already has the report's facts about the control and what was random, and, in
+  // words of versions, about outputs.
   std::erase_if(screen.trust, [&](const auto& each) {
-    return each.label == "Control" || (each.label == "Output" && conclusion.same_output == false);
+    return each.label == "Control" || each.label == "Random" ||
+           (each.label == "Output" && conclusion.same_output == false);
   });
   screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random, true});
   // The document may name the compiler. If it doesn't, this may wait unless something is wrong.

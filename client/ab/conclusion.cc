@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "base/time.h"
 #include "counters/readings.h"
 #include "report/sections/section.h"
+#include "report/words/answer.h"
 
 namespace stab::client::ab {
 namespace {
@@ -45,8 +47,8 @@ Subject subject_of(const report::Document& document) {
   return subject;
 }
 
-// "+5.2 % (95 % interval +4.1 % to +6.3 %)"; a ratio of 2 or more is not shown in percent. A fact
-// has no interval.
+// "+5.2 % (95 % interval +4.1 % to +6.3 %)", with the digits of the reports' tables. A ratio of 2
+// or more is not shown in percent. A fact has no interval.
 std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   const double ratio = effect.ratio.value();
   if (effect.exact && ratio >= 2)
@@ -54,12 +56,12 @@ std::string numbers_of(const stats::Effect& effect, const Subject& subject) {
   if (effect.exact) return fmt::format("{:+.4g} %", 100 * (ratio - 1));
   const double low = effect.low.value();
   const double high = effect.high.value();
-  if (ratio >= 2)
+  if (ratio >= 2) {
+    const auto [from, to] = rounded_ends(low, high, 3);
     return fmt::format("{} times as {} (95 % interval {} to {} times)", rounded(ratio, 3),
-                       subject.time ? "long" : "much", rounded(low, 3), rounded(high, 3));
-  const auto percent = [](double value) {
-    return fmt::format("{}{} %", value < 1 ? "" : "+", rounded(100 * (value - 1), 2));
-  };
+                       subject.time ? "long" : "much", from, to);
+  }
+  const auto percent = [&](double value) { return report::percent_change(value, low, high); };
   return fmt::format("{} (95 % interval {} to {})", percent(ratio), percent(low),
                      high < 10 ? percent(high) : rounded(high, 3) + " times");
 }
@@ -111,8 +113,8 @@ std::string why_unsure(const report::Document& document, const stats::Effect& ef
 
 // "-26 % or +36 %": how far a control reaches in both directions.
 std::string both_sides(double reach) {
-  return fmt::format("{} % or +{} %", rounded(100 * (1 / (1 + reach) - 1), 2),
-                     rounded(100 * reach, 2));
+  const auto [down, up] = rounded_ends(100 * (1 / (1 + reach) - 1), 100 * reach, 2);
+  return fmt::format("{} % or +{} %", down, up);
 }
 
 std::string how_lost(const std::string& version, const TrialsOf& trials) {
@@ -481,8 +483,10 @@ std::string as_markdown(const report::Document& document, const Conclusion& conc
     row.push_back(
         report::shown_only(subject.relative ? "relative CPU" : subject.noun, number(mean.mean)));
     row.push_back(report::shown_only("change", change));
-    row.push_back(
-        report::shown_only("verdict", line == conclusion.lines.end() ? "" : line->verdict));
+    const bool is_control = conclusion.control && conclusion.control->line.version == version;
+    row.push_back(report::shown_only("verdict", is_control ? std::string(report::control_verdict)
+                                                : line == conclusion.lines.end() ? ""
+                                                                                 : line->verdict));
     table.rows.push_back(std::move(row));
   }
   return fmt::format("{}\n- {}\n", report::markdown_table(table),

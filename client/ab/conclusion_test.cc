@@ -79,10 +79,15 @@ TEST(Conclusion, EachVersionHasASentence) {
       versions({"old", "new", "newer", "newest", "last"}));
   EXPECT_THAT(
       all.sentences(),
-      ElementsAre("new is faster than old: -10 % (95 % interval -11 % to -9 %)",
+      ElementsAre("new is faster than old: -10.0 % (95 % interval -11.0 % to -9.0 %)",
                   HasSubstr("newer is as fast as old, within 1 %: +0.1 %"),
-                  HasSubstr("newest is slower than old: +5 %"),
+                  HasSubstr("newest is slower than old: +5.0 %"),
                   "last is slower than old: 4.2 times as long (95 % interval 4.19 to 4.21 times)"));
+  stats::Effect wide = effect("new", Verdict::slower, 2.3);
+  wide.low = 2;
+  wide.high = 2.7;
+  EXPECT_THAT(of(wide).sentences(),
+              ElementsAre(HasSubstr("2.3 times as long (95 % interval 2.0 to 2.7 times)")));
   EXPECT_TRUE(all.findings.regressed);
   EXPECT_FALSE(all.findings.unsure);
 }
@@ -241,8 +246,8 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
   };
   for (const Verdict verdict : {Verdict::same, Verdict::unsure}) {
     EXPECT_EQ(with(verdict).sentences().back(),
-              "the control measured old twice: +10 % (95 % interval +9 % to +11 %): this "
-              "run can detect changes beyond -9.9 % or +11 %");
+              "the control measured old twice: +10.0 % (95 % interval +9.0 % to +11.0 %): this "
+              "run can detect changes beyond -9.9 % or +11.0 %");
     EXPECT_NEAR(with(verdict).control->can_tell.value(), 0.11, 1e-12);
     EXPECT_FALSE(with(verdict).findings.unsure);
   }
@@ -252,8 +257,8 @@ TEST(Conclusion, TheControlIsNoVersionAndSaysWhatThisMachineCanTell) {
     EXPECT_FALSE(different.findings.regressed) << "the control is no version";
     EXPECT_FALSE(different.findings.unsure) << "the change is larger than the control's";
     EXPECT_THAT(different.sentences().back(),
-                AllOf(HasSubstr("old differs from itself"), HasSubstr("+10 %"),
-                      HasSubstr("only changes beyond -9.9 % or +11 % get a verdict")));
+                AllOf(HasSubstr("old differs from itself"), HasSubstr("+10.0 %"),
+                      HasSubstr("only changes beyond -9.9 % or +11.0 % get a verdict")));
     EXPECT_FALSE(different.control->can_tell);
     EXPECT_NEAR(different.control->reach.value(), 0.11, 1e-12);
   }
@@ -272,11 +277,11 @@ TEST(Conclusion, WhatTheControlHoldsBackIsNoVerdictAndSaysWhy) {
   EXPECT_FALSE(change.findings.regressed);
   EXPECT_THAT(
       change.sentences().front(),
-      AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6 %"),
-            HasSubstr(", but two measurements of old may differ by -9.9 % or +11 %; about ")));
+      AllOf(HasSubstr("cannot tell whether new is faster or slower than old: +6.0 %"),
+            HasSubstr(", but two measurements of old may differ by -9.9 % or +11.0 %; about ")));
   EXPECT_THAT(said(Verdict::same, 1.0).sentences().front(),
               AllOf(HasSubstr("cannot tell whether new is as fast as old, within 1 %"),
-                    HasSubstr(", but two measurements of old may differ by -9.9 % or +11 %")));
+                    HasSubstr(", but two measurements of old may differ by -9.9 % or +11.0 %")));
 }
 
 TEST(Conclusion, AHeldBackVerdictNamesWhatWasCompared) {
@@ -285,7 +290,7 @@ TEST(Conclusion, AHeldBackVerdictNamesWhatWasCompared) {
   document.analysis.spec.response = "max_rss";
   document.analysis.spec.unit = stats::Unit::number;
   EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
-              HasSubstr("cannot tell whether new has more or less peak memory than old: +5 %"));
+              HasSubstr("cannot tell whether new has more or less peak memory than old: +5.0 %"));
   document.analysis.effects[0].held_back = Verdict::same;
   EXPECT_THAT(conclude(document, versions({"old", "new"})).lines[0].sentence,
               HasSubstr("cannot tell whether new has as much peak memory as old, within 1 %"));
@@ -371,12 +376,19 @@ TEST(Conclusion, OutputIsTheSameOnlyIfAllOfItIsKnownToBe) {
   EXPECT_EQ(conclude(found, compared).same_output, std::nullopt);
 }
 
+TEST(Conclusion, AsMarkdownTheControlHasTheNameThatReportsGiveIt) {
+  const report::Document found =
+      report({effect("new", Verdict::slower, 1.05), effect("old-again", Verdict::unsure, 1)});
+  EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}, "old-again"))),
+              HasSubstr("| slower |\n| `old-again` | 2 ms |  | (control) |\n"));
+}
+
 TEST(Conclusion, AsMarkdownEachVersionIsARow) {
   const report::Document found = report({effect("new", Verdict::slower, 1.05)});
   EXPECT_THAT(as_markdown(found, conclude(found, versions({"old", "new"}))),
               HasSubstr("|---|---|---|---|\n| `old` | 2 ms |  |  |\n"
-                        "| `new` | 2 ms | +5 % (95 % interval +4 % to +6 %) | slower |\n\n"
-                        "- new is slower than old: +5 %"));
+                        "| `new` | 2 ms | +5.0 % (95 % interval +4.0 % to +6.0 %) | slower |\n\n"
+                        "- new is slower than old: +5.0 %"));
 }
 
 // Twelve rounds of `stabctl demo`. The slow order takes longer by this share, and by `noise` more

@@ -37,9 +37,8 @@ struct Change {
 
 std::string name_of(const Analysis& analysis, const Effect& effect) {
   const std::string who = label_of(analysis, effect.subject, effect.scope);
-  return fmt::format("{}{}{} against {}{}", who, who.empty() ? "" : ": ",
-                     level_name(effect, effect.level), level_name(effect, effect.baseline),
-                     stats::is_control(effect, analysis.spec) ? " (control)" : "");
+  return fmt::format("{}{}{} against {}", who, who.empty() ? "" : ": ",
+                     level_name(effect, effect.level), level_name(effect, effect.baseline));
 }
 
 std::vector<Change> percent_rows(const Analysis& analysis) {
@@ -96,7 +95,7 @@ constexpr double change_height = 23;  // without its label
 
 std::string_view words_at_end(const Analysis& analysis, const Change& row) {
   return stats::is_control(*row.effect, analysis.spec)
-             ? "no verdict"
+             ? control_verdict
              : verdict_text(row.effect->verdict, analysis.spec);
 }
 

@@ -71,7 +71,7 @@ TEST(Page, AControlIsMarkedInThePictureAndInItsTable) {
   EXPECT_THAT(page(document, {}), Not(HasSubstr("control")));
   document.analysis.spec.control = document.analysis.effects.front().level;
   const std::string text = page(document, {});
-  EXPECT_THAT(text, HasSubstr(" (control)</text>"));
+  EXPECT_THAT(text, HasSubstr(">(control)</text>"));
   EXPECT_THAT(text, HasSubstr("The control is a second measurement of the first level"));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The assumptions of the analysis, and the tests that do not need them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -67,13 +67,22 @@ std::string property_words(Property property) {
   return "";
 }
 
+bool has_one_subject(const Analysis& analysis) {
+  return std::ranges::all_of(analysis.means, [&](const stats::CellMean& mean) {
+    return mean.subject == analysis.means.front().subject;
+  });
+}
+
 // "Normality is rejected for sort, fft: the signed-rank test is still valid."
-std::vector<std::string> failures(const Analysis& analysis) {
+std::vector<std::string> failures(const Analysis& analysis, Rejected which) {
   constexpr std::size_t most = 6;
+  const bool with_names = !has_one_subject(analysis);
   std::map<std::pair<Property, std::string>, std::vector<std::string>> groups;
   for (const Assumption& a : analysis.assumptions) {
     if (a.holds || a.instead.empty()) continue;
+    if (which == Rejected::with_consequences && a.is_allowed_for) continue;
     auto& names = groups[{a.property, a.instead}];
+    if (!with_names) continue;
     const std::string label = label_of(analysis, a.subject, model_scope(analysis, a.subject));
     if (std::ranges::find(names, label) == names.end()) names.push_back(label);
   }
@@ -87,27 +96,6 @@ std::vector<std::string> failures(const Analysis& analysis) {
         fmt::format("{} is rejected{}: {}.", property_words(what.first), who, what.second));
   }
   return sentences;
-}
-
-constexpr std::size_t most_names = 4;
-
-// "normality (sort, fft)".
-std::string rejected_words(const Analysis& analysis, Property property, const char* words) {
-  std::vector<std::string> names;
-  bool any = false;
-  for (const Assumption& a : analysis.assumptions) {
-    if (a.holds || a.property != property) continue;
-    any = true;
-    std::string label = label_of(analysis, a.subject, model_scope(analysis, a.subject));
-    if (!label.empty() && std::ranges::find(names, label) == names.end())
-      names.push_back(std::move(label));
-  }
-  if (!any) return "";
-  const std::size_t shown = std::min(most_names, names.size());
-  std::string text = fmt::format(
-      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
-  return text.empty() ? words : fmt::format("{} ({})", words, text);
 }
 
 }  // namespace
@@ -149,25 +137,20 @@ Section assumptions_section(const Analysis& analysis) {
           has_independence ? "; in the two tests of independence, this limit is half as high" : "",
           1 / analysis.spec.alpha),
       .parts = {std::move(part)}};
-  if (auto rejected = failures(analysis); !rejected.empty())
+  if (auto rejected = failures(analysis, Rejected::all); !rejected.empty())
     section.parts.push_back({.below = std::move(rejected)});
   return section;
 }
 
-std::string rejected_assumptions(const Analysis& analysis) {
-  constexpr std::array<std::pair<Property, const char*>, 3> kinds{
-      {{Property::normality, "normality"},
-       {Property::equal_variances, "equal variances"},
-       {Property::independence, "independence of the trials"}}};
-  std::string rejected;
-  for (const auto& [property, words] : kinds)
-    if (const std::string text = rejected_words(analysis, property, words); !text.empty())
-      rejected += (rejected.empty() ? "" : ", ") + text;
-  if (rejected.empty()) return "";
-  const auto failed =
-      std::ranges::count_if(analysis.assumptions, [](const auto& a) { return !a.holds; });
-  return fmt::format("{} of {} tests reject an assumption of the model: {}.", failed,
-                     analysis.assumptions.size(), rejected);
+std::string rejected_assumptions(const Analysis& analysis, Rejected which) {
+  const std::vector<std::string> sentences = failures(analysis, which);
+  const bool has_other_tests = std::ranges::any_of(analysis.assumptions, [](const Assumption& a) {
+    return !a.holds && !a.is_allowed_for && !a.instead.empty() && a.property == Property::normality;
+  });
+  return fmt::format("{}{}", fmt::join(sentences, " "),
+                     which == Rejected::with_consequences && has_other_tests
+                         ? " --full compares with tests that do not assume normality."
+                         : "");
 }
 
 namespace {
@@ -251,6 +234,33 @@ Section typical_section(const Analysis& analysis, bool full) {
   return section;
 }
 
+namespace {
+
+std::string randomization_words(const Analysis& analysis, std::uint64_t seed) {
+  std::string text =
+      "Suppose that the levels made no difference in any block. Then p says how often another "
+      "order of the trials would show a change at least as large as the measured one; the test is "
+      "exact. The interval assumes that the ratio between the levels is the same in all blocks.";
+  if (analysis.spec.looks) text += " Both are corrected for all looks at the data.";
+  if (has_family(analysis))
+    text += " They are for one comparison alone, but verdicts are corrected for all comparisons.";
+  text +=
+      " A change gets a verdict only if this test and the test above agree. If there are too few "
+      "blocks for this test to find any change, the test above decides alone, and a note says so.";
+  if (std::ranges::any_of(analysis.effects, [](const stats::Effect& effect) {
+        return effect.randomization && !effect.randomization->influential.empty();
+      }))
+    text +=
+        " 'Farthest' is the block whose change is farthest from the mean change, and 'without it' "
+        "is the mean change of the other blocks.";
+  return text + fmt::format(
+                    " The test tries random orders (seed {}) until more orders could no longer "
+                    "change a verdict, or until it has tried as many as it may.",
+                    seed);
+}
+
+}  // namespace
+
 Section randomization_section(const Analysis& analysis) {
   Part part;
   std::uint64_t seed = 0;
@@ -273,19 +283,9 @@ Section randomization_section(const Analysis& analysis) {
       row.push_back(std::move(field));
   }
   if (part.rows.empty()) return {};
-  return {
-      .title = "Randomization test",
-      .words = fmt::format(
-          "Suppose that the levels made no difference in any block. Then p says how often another "
-          "order of the trials would show a change at least as large as the measured one; the test "
-          "is exact. "
-          "The "
-          "interval assumes that the ratio between the levels is the same in all blocks. There "
-          "is a verdict about the mean only if the randomization test and the test above agree. "
-          "The randomization test tries random orders (seed {}) until more orders could no "
-          "longer change a verdict.",
-          seed),
-      .parts = {std::move(part)}};
+  return {.title = "Randomization test",
+          .words = randomization_words(analysis, seed),
+          .parts = {std::move(part)}};
 }
 
 Section alternatives_section(const Analysis& analysis) {

@@ -87,7 +87,7 @@ std::string by_whom(const NoiseFloor& floor) {
   return *floor.by_user == 0 ? " by root" : fmt::format(" by user {}", *floor.by_user);
 }
 
-std::string noise_text(const NoiseFloor& floor) {
+std::string noise_text(const NoiseFloor& floor, bool has_control) {
   std::string text = fmt::format("this machine's noise floor: {}", margin_words(floor.margin));
   if (floor.low && floor.high)
     text += fmt::format(" ({} interval {} to {})", level_text(floor.alpha),
@@ -96,9 +96,12 @@ std::string noise_text(const NoiseFloor& floor) {
     return text + fmt::format(", calibrated for {} blocks {}{}", floor.blocks,
                               date_text(floor.at_ns), by_whom(floor));
   return text + fmt::format(
-                    " in comparisons of {} blocks, calibrated {}{}; smaller differences cannot be "
-                    "told from noise",
-                    floor.blocks, date_text(floor.at_ns), by_whom(floor));
+                    " in comparisons of {} blocks, calibrated {}{}: equal programs differed by "
+                    "less in {} of the comparisons; {}",
+                    floor.blocks, date_text(floor.at_ns), by_whom(floor), level_text(floor.alpha),
+                    has_control ? "here, this run's own control decides"
+                                : "this run has no control, so repeat it to confirm a smaller "
+                                  "change");
 }
 
 }  // namespace stab::report

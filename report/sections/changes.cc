@@ -229,16 +229,15 @@ Row effect_row(const Analysis& analysis, const Effect& effect, bool full) {
   const auto p = [](std::optional<double> value) { return value ? p_text(*value) : "-"; };
   const bool family = has_family(analysis);
   const bool is_control = stats::is_control(effect, spec);
-  const char* const role = is_control ? " (control)" : "";
-  const std::string verdict(is_control ? "none" : verdict_text(effect.verdict, spec));
+  const std::string verdict(is_control ? control_verdict : verdict_text(effect.verdict, spec));
   return {
       subject_column(analysis, effect.subject, effect.scope).once(),
       json_only("programs", known(scope_word(effect.scope))),
-      shown_only("comparison", fmt::format("{}: {} -> {}{}", name(effect.treatment),
-                                           name(effect.baseline), name(effect.level), role))
+      shown_only("comparison", fmt::format("{}: {} -> {}", name(effect.treatment),
+                                           name(effect.baseline), name(effect.level)))
           .left()
-          .on_page_as(fmt::format("{} against {}{}", level_name(effect, effect.level),
-                                  level_name(effect, effect.baseline), role)),
+          .on_page_as(fmt::format("{} against {}", level_name(effect, effect.level),
+                                  level_name(effect, effect.baseline))),
       json_only("treatment", effect.treatment),
       json_only("baseline", effect.baseline),
       json_only("level", effect.level),

@@ -7,6 +7,10 @@
 #include <algorithm>
 #include <ctime>
 #include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -56,7 +60,51 @@ bool depends_on_level(const Outputs& outputs) {
   return !outputs.factors.empty() || outputs.varying_cells == 0;
 }
 
+// The words for one kind of randomization, as worker/runtime_report.cc writes it. Code and stack
+// frames move when a layout begins. A block of the heap gets a random place when it is allocated.
+std::string kind_text(const std::string& kind) {
+  std::vector<std::string> moving;
+  std::string when;
+  std::string budget;
+  bool has_heap = false;
+  bool is_budget = false;
+  for (const auto part : std::views::split(kind, ' ')) {
+    const std::string word(part.begin(), part.end());
+    const bool is_period =
+        word.ends_with("s") && !word.empty() && word.front() >= '0' && word.front() <= '9';
+    if (std::exchange(is_budget, word == "budget"))
+      budget = word == "off" ? ", without a budget"
+                             : fmt::format(", with a budget of {} % of CPU time",
+                                           word.substr(0, word.find('%')));
+    else if (word == "code")
+      moving.push_back(word);
+    else if (word == "stack")
+      moving.emplace_back("stack frames");
+    else if (word == "heap")
+      has_heap = true;
+    else if (word == "once")
+      when = " once";
+    else if (word == "repeated")
+      when = ", again and again";
+    else if (is_period)
+      when = fmt::format(", again every {} {}", word.substr(0, word.size() - 2),
+                         word.substr(word.size() - 2));
+  }
+  if (moving.empty()) return has_heap ? "heap blocks" : kind;
+  return fmt::format("{}{}{}{}", fmt::join(moving, " and "), when, budget,
+                     has_heap ? ", and heap blocks" : "");
+}
+
 }  // namespace
+
+std::string kinds_text(const Layouts& layouts) {
+  std::vector<std::string> all;
+  for (const auto part : std::views::split(layouts.kinds, std::string_view(", "))) {
+    std::string text = kind_text(std::string(part.begin(), part.end()));
+    if (std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(all, " or "));
+}
 
 std::string trials_text(const Document& document) {
   const TrialCounts& counts = document.trials;
@@ -74,22 +122,18 @@ std::string layouts_text(const Layouts& layouts, bool is_short) {
   std::string text =
       fmt::format("{} of {} trials randomized", layouts.randomized,
                   layouts.randomized + layouts.unrandomized + layouts.without_runtime);
-  if (!layouts.kinds.empty()) text += fmt::format(" ({})", layouts.kinds);
+  if (!layouts.kinds.empty()) text += fmt::format(" ({})", kinds_text(layouts));
   if (layouts.median_share && !(is_short && *layouts.least_share > usual_share)) {
     text += fmt::format("; {} of their code moved", share_percent(*layouts.median_share));
     if (*layouts.least_share < *layouts.median_share)
       text += fmt::format(" (at least {})", share_percent(*layouts.least_share));
   }
   const bool are_many = layouts.median_epochs.value_or(1) > 1;
-  if (layouts.few_epochs > 0 && layouts.period_is_chosen)
-    text += fmt::format("; few layouts in {} runs{}: longer runs have more", layouts.few_epochs,
-                        are_many ? fmt::format(" (median {:.4g})", *layouts.median_epochs) : "");
-  else if (are_many)
-    text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
-  if (layouts.few_epochs > 0 && !layouts.period_is_chosen)
+  if (are_many) text += fmt::format("; median of {:.4g} layouts per run", *layouts.median_epochs);
+  if (layouts.few_epochs > 0)
     text += fmt::format(
-        "; warning: {} had fewer than {} layouts: choose a shorter period or longer runs",
-        layouts.few_epochs, enough_epochs);
+        "; warning: {} had fewer than {} layouts: choose {}", layouts.few_epochs, enough_epochs,
+        layouts.period_is_chosen ? "longer runs" : "a shorter period or longer runs");
   if (layouts.fixed_heaps > 0 && is_short)
     text += fmt::format("; warning: in {}, most of the heap's bytes were not placed at random",
                         layouts.fixed_heaps);
@@ -106,17 +150,28 @@ std::string relative_text(const Document& document) {
   return fmt::format("to the CPU time of {}, which ran beside each trial", document.beside);
 }
 
-std::string drawn_text(const std::vector<Drawn>& drawn) {
+std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason) {
   std::string random;
-  std::string fixed;
-  for (const Drawn& each : drawn)
-    if (each.is_random)
+  std::vector<std::pair<std::string, std::string>> fixed;  // reasons and what they are about
+  for (const Drawn& each : drawn) {
+    if (each.is_random) {
       random += fmt::format("{}{}{}", random.empty() ? "" : ", ", each.what,
                             each.cost.empty() ? "" : fmt::format(" ({})", each.cost));
+      continue;
+    }
+    const auto known = std::ranges::find(fixed, each.why, &decltype(fixed)::value_type::first);
+    if (known == fixed.end())
+      fixed.emplace_back(each.why, each.what);
     else
-      fixed += fmt::format("{}{} ({})", fixed.empty() ? "" : ", ", each.what, each.why);
+      known->second += ", " + each.what;
+  }
   if (fixed.empty()) return random;
-  return fmt::format("{}; not: {}", random.empty() ? "nothing" : random, fixed);
+  std::string not_random;
+  for (const auto& [why, what] : fixed)
+    not_random +=
+        fmt::format("{}{}{}", not_random.empty() ? "" : ", ", what,
+                    longest_reason == 0 ? "" : fmt::format(" ({})", one_line(why, longest_reason)));
+  return fmt::format("{}; not: {}", random.empty() ? "nothing" : random, not_random);
 }
 
 std::string quiet_text(const Quietness& quietness) {
@@ -215,13 +270,13 @@ std::vector<KnownFact> known_facts(const Document& document) {
   add("Load", load_text(document.load));
   add("Output", outputs_text(document.outputs));
   if (document.noise)
-    add("Noise", noise_text(*document.noise));
+    add("Noise", noise_text(*document.noise, !document.analysis.spec.control.empty()));
   else if (!document.analysis.calibration)
     add("Noise", "this machine is not calibrated for this response (see plans/calibration.toml)",
         Where::page);
   // The text report has tables of disagreements.
   for (const std::string& each : disagreements(document)) add("Disagree", each, Where::page);
-  add("Assumptions", rejected_assumptions(document.analysis), Where::page);
+  add("Assumptions", rejected_assumptions(document.analysis, Rejected::all), Where::page);
   add("Seed", fmt::format("{}", document.seed), Where::text);
   add("Database", document.database, Where::text);
   return facts;
@@ -323,7 +378,8 @@ std::string answer_text(const stats::Analysis& analysis, const TextOptions& opti
 }
 
 std::string answer_text(const Document& document, const TextOptions& options) {
-  return labelled_answer(answer_of(document), options);
+  return labelled_answer(options.answer.empty() ? answer_of(document) : std::string(options.answer),
+                         options);
 }
 
 }  // namespace stab::report

@@ -19,17 +19,20 @@ TEST(LayoutsText, WarnsOfFewLayoutsAndOfFixedHeapsEachByItself) {
   layouts.period_is_chosen = true;
   EXPECT_EQ(layouts_text(layouts), "9 of 9 trials randomized");
   layouts.few_epochs = 3;
-  EXPECT_THAT(layouts_text(layouts), EndsWith("; few layouts in 3 runs: longer runs have more"));
+  EXPECT_EQ(layouts_text(layouts),
+            "9 of 9 trials randomized; warning: 3 had fewer than 30 layouts: choose longer runs");
   layouts.median_epochs = 2;
   EXPECT_THAT(layouts_text(layouts),
-              EndsWith("randomized; few layouts in 3 runs (median 2): longer runs have more"));
+              EndsWith("randomized; median of 2 layouts per run; warning: 3 had fewer than 30 "
+                       "layouts: choose longer runs"));
   layouts.period_is_chosen = false;
   EXPECT_THAT(layouts_text(layouts),
-              HasSubstr("warning: 3 had fewer than 30 layouts: choose a shorter period"));
+              EndsWith("warning: 3 had fewer than 30 layouts: choose a shorter period or longer "
+                       "runs"));
   layouts = {.randomized = 9, .median_fixed = 0.6, .fixed_heaps = 5, .period_is_chosen = true};
   EXPECT_THAT(layouts_text(layouts),
               HasSubstr("warning: in 5, more than half of the heap's bytes"));
-  EXPECT_THAT(layouts_text(layouts), Not(HasSubstr("few layouts")));
+  EXPECT_THAT(layouts_text(layouts), Not(HasSubstr("layouts")));
 }
 
 TEST(LayoutsText, AShortOneHasTheWarningsWithoutWhatIsUsual) {
@@ -44,12 +47,28 @@ TEST(LayoutsText, AShortOneHasTheWarningsWithoutWhatIsUsual) {
                   .period_is_chosen = true};
   EXPECT_EQ(
       layouts_text(layouts, true),
-      "9 of 9 trials randomized (code heap repeated 500ms); few layouts in 9 runs (median 2): "
-      "longer runs have more; warning: in 5, most of the heap's bytes were not placed at "
-      "random");
+      "9 of 9 trials randomized (code, again every 500 ms, and heap blocks); median of 2 layouts "
+      "per run; warning: 9 had fewer than 30 layouts: choose longer runs; warning: in 5, most of "
+      "the heap's bytes were not placed at random");
   layouts.least_share = 0.2;
   EXPECT_THAT(layouts_text(layouts, true),
-              HasSubstr("; 99.76 % of their code moved (at least 20 %); few"));
+              HasSubstr("; 99.76 % of their code moved (at least 20 %); median of 2"));
+}
+
+TEST(LayoutsText, KindsAreWords) {
+  const auto words = [](const std::string& kinds) { return kinds_text({.kinds = kinds}); };
+  EXPECT_EQ(words("code once"), "code once");
+  EXPECT_EQ(words("code stack once"), "code and stack frames once");
+  EXPECT_EQ(words("code stack repeated 500ms"), "code and stack frames, again every 500 ms");
+  EXPECT_EQ(
+      words("code stack heap layer repeated 250us budget 20%"),
+      "code and stack frames, again every 250 us, with a budget of 20 % of CPU time, and heap "
+      "blocks");
+  EXPECT_EQ(words("code repeated 5ms budget off"), "code, again every 5 ms, without a budget");
+  EXPECT_EQ(words("heap layer once, heap shuffled once"), "heap blocks");
+  EXPECT_EQ(words("code once, code repeated"), "code once or code, again and again");
+  EXPECT_EQ(words("of another version"), "of another version");
+  EXPECT_EQ(words(""), "");
 }
 
 TEST(RelativeText, NamesTheCommandBeside) {

@@ -35,8 +35,9 @@ std::string trials_text(const Document& document);
 // `is_short`: without what is usual, and without reasons.
 std::string layouts_text(const Layouts& layouts, bool is_short = false);
 std::string relative_text(const Document& document);
-// "functions, stack frames; not: heap blocks (the plan does not ask for them)"
-std::string drawn_text(const std::vector<Drawn>& drawn);
+// "environment, addresses; not: functions, stack frames (szc did not build the programs)". Reasons
+// are cut to `longest_reason` characters; 0: without reasons.
+std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason = longest);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
 std::string load_numbers(const Load& load);  // without the warning about a busy machine
@@ -77,8 +78,10 @@ Section interactions_section(const stats::Analysis& analysis);
 Section spread_section(const stats::Analysis& analysis);
 Value spread_value(const std::optional<stats::Spread>& spread);
 Section assumptions_section(const stats::Analysis& analysis);
-// One sentence about the assumptions that do not hold.
-std::string rejected_assumptions(const stats::Analysis& analysis);
+// Sentences about the assumptions that do not hold, and what is still valid. `with_consequences`:
+// only those that a verdict needs.
+enum class Rejected : std::uint8_t { all, with_consequences };
+std::string rejected_assumptions(const stats::Analysis& analysis, Rejected which);
 // The averages that the verdicts are not about. A short report has only the deciding comparisons.
 Section typical_section(const stats::Analysis& analysis, bool full);
 // The randomization test of each comparison, if the order of the trials was random.
@@ -94,8 +97,8 @@ Row rule_row(const Exclusions::Rule& rule);
 Row excluded_cell_row(const Exclusions::Cell& cell);
 // "3 attempts were disturbed, 1 trial to the end. ..."
 std::string dependence_text(const Exclusions& exclusions);
-// "this machine's noise floor: 0.83 % ..."
-std::string noise_text(const NoiseFloor& floor);
+// "this machine's noise floor: 0.83 % ...", and what it means for this run's verdicts.
+std::string noise_text(const NoiseFloor& floor, bool has_control);
 std::string date_text(std::int64_t ns_since_1970);  // "2026-11-20", UTC
 Section anova_section(const stats::Analysis& analysis);
 

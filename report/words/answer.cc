@@ -533,18 +533,25 @@ class Differences {
 
   // "1.975"
   [[nodiscard]] std::string number(double value, bool sign) const {
-    return sign ? fmt::format("{:+.4g}", value / step_.factor)
-                : fmt::format("{:.4g}", value / step_.factor);
+    return sign ? fmt::format("{:+.{}g}", value / step_.factor, most_digits)
+                : fmt::format("{:.{}g}", value / step_.factor, most_digits);
   }
   // "1.084 to 2.866 ms"
   [[nodiscard]] std::string range(double low, double high, bool sign) const {
-    return number(low, sign) + " to " + with_unit(high, sign);
+    const auto [first, second] =
+        rounded_ends(low / step_.factor, high / step_.factor, most_digits, sign);
+    return first + " to " + second + unit();
   }
   [[nodiscard]] std::string with_unit(double value, bool sign) const {
-    return number(value, sign) + (*step_.name == 0 ? "" : " ") + step_.name;
+    return number(value, sign) + unit();
   }
 
  private:
+  static constexpr int most_digits = 4;
+  [[nodiscard]] std::string unit() const {
+    return (*step_.name == 0 ? "" : " ") + std::string(step_.name);
+  }
+
   UnitStep step_;
 };
 

@@ -116,6 +116,8 @@ TEST(Answer, WithoutARatioItIsTheDifferenceInItsUnit) {
   analysis = with({difference(Verdict::unsure, -0.5, 0.9)});
   analysis.spec.unit = Unit::number;
   EXPECT_THAT(answer(analysis), HasSubstr("the change is -1.4 to +0.4 (95 % interval, p = 0.003)"));
+  analysis.effects.front().difference_high = 2;
+  EXPECT_THAT(answer(analysis), HasSubstr("the change is -1.4 to +2.0 (95 % interval, p = 0.003)"));
 }
 
 TEST(Answer, AVerdictWithoutAnyIntervalHasADirection) {

@@ -126,7 +126,7 @@ void test_levels(const Prepared& data, const Subject& subject, Analysis& analysi
     for (std::size_t level = 0; level < samples.size(); ++level)
       add_normality(samples[level], subject.name,
                     fmt::format("trials at {} {}", own.name, own.levels[level]),
-                    "the procedure uses Wilcoxon's test", analysis, notes);
+                    "the procedure uses Wilcoxon's test", analysis, notes, true);
     if (own.name != rerandomize) continue;
     if (const auto test = brown_forsythe(samples))
       analysis.assumptions.push_back({.subject = subject.name,

@@ -973,6 +973,11 @@ std::string looks_of(const Prepared& data, const Effect& effect) {
   return words.empty() ? "" : fmt::format(" The numbers: {}.", fmt::join(words, ", "));
 }
 
+// Whether no order of so few units could make the p of the randomization test small enough.
+bool has_too_few_orders(const Randomization& test, std::size_t family, double alpha) {
+  return test.least * static_cast<double>(std::max<std::size_t>(1, family)) >= alpha;
+}
+
 // 6.
 void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, Notes& notes) {
   if (!effect.randomization || !effect.reason.empty() || !effect.p_adjusted) return;
@@ -982,7 +987,7 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
   const auto& by_order = is_same ? test.p_same_adjusted : test.p_adjusted;
   const std::string pair =
       fmt::format("{}={} and {}", effect.treatment, effect.baseline, effect.level);
-  if (test.least * static_cast<double>(std::max<std::size_t>(1, family)) >= alpha) {
+  if (has_too_few_orders(test, family, alpha)) {
     if (effect.verdict != Verdict::unsure)
       notes.add(
           effect.subject,
@@ -1016,6 +1021,36 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
                                              test.draws, alpha),
                   looks_of(data, effect)));
   withhold(effect, "the randomization test does not agree");
+}
+
+// Verdicts also need the randomization test, which assumes no distribution, unless there are too
+// few units for it. The sign test of a median assumes no distribution either.
+void allow_for_distributions(const Prepared& data,
+                             const std::map<const Effect*, std::size_t>& family,
+                             Analysis& analysis) {
+  for (Assumption& each : analysis.assumptions) {
+    if (each.holds || each.is_allowed_for || each.property != Property::normality) continue;
+    const Scope scope =
+        each.subject.empty() && analysis.suite > 0 ? Scope::like_these : Scope::subject;
+    each.is_allowed_for = true;
+    bool any = false;
+    for (const Effect& effect : analysis.effects) {
+      if (effect.subject != each.subject || effect.scope != scope || !effect.p ||
+          effect.verdict == Verdict::unsure || is_control(effect, data.spec) ||
+          (effect.estimate && effect.estimate->ordered))
+        continue;
+      const auto found = family.find(&effect);
+      any = true;
+      each.is_allowed_for =
+          each.is_allowed_for && effect.randomization &&
+          !has_too_few_orders(*effect.randomization, found == family.end() ? 1 : found->second,
+                              data.spec.alpha);
+    }
+    if (any && each.is_allowed_for)
+      each.instead =
+          "the verdicts are still valid, because they also need the randomization test, which does "
+          "not assume normality";
+  }
 }
 
 // 8. Machines like these are a sample, so a machine may be missing if that is by chance.
@@ -1211,6 +1246,7 @@ void refuse(const Prepared& data, Analysis& analysis, Notes& notes) {
     refuse_dependent(data, effect, notes);
     refuse_by_order(data, family[&effect], effect, notes);
   }
+  allow_for_distributions(data, family, analysis);
 }
 
 }  // namespace stab::stats

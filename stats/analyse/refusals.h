@@ -36,7 +36,8 @@ void note_empty_cells(const Prepared& data, const Analysis& analysis, Notes& not
 void refuse_interactions(const Prepared& data, Analysis& analysis, Notes& notes);
 
 // Takes back the verdicts of effects that have one of these reasons. Sets the bounds that lost
-// trials leave, for all effects that lost some.
+// trials leave, for all effects that lost some, and is_allowed_for of rejected normality if the
+// randomization test holds the verdicts.
 void refuse(const Prepared& data, Analysis& analysis, Notes& notes);
 
 }  // namespace stab::stats

@@ -89,10 +89,11 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
   Assumption& added =
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
           nested ? "means of seeds, by cell" : "trials by cell", n, test->f, test->p);
-  if (!added.holds)
-    added.instead =
-        "the changes and verdicts are still valid, because their intervals and tests do not pool "
-        "variances";
+  if (added.holds) return;
+  added.is_allowed_for = true;
+  added.instead =
+      "the changes and verdicts are still valid, because their intervals and tests do not pool "
+      "variances";
 }
 
 // Numbers in the order of time: `series` series of one length, one after the other. Each has its
@@ -181,19 +182,23 @@ void add_independence(const Prepared& data, const Subject& subject, const Ordere
   const std::size_t n = ordered.values.size();
   Assumption& first = add(analysis, subject.name, Property::independence, "lag-1 autocorrelation",
                           ordered.kind, n, lag->r, lag->p);
-  // The two tests of this assumption share its level.
-  first.holds = 2 * lag->p >= data.spec.alpha;
-  if (!first.holds) first.instead = instead;
+  const auto decide = [&](Assumption& added) {
+    // The two tests of this assumption share its level.
+    added.holds = 2 * added.p >= data.spec.alpha;
+    if (added.holds) return;
+    added.instead = instead;
+    added.is_allowed_for = allowed_for;
+  };
+  decide(first);
   Assumption& second = add(analysis, subject.name, Property::independence, "runs", ordered.kind, n,
                            static_cast<double>(runs->runs), runs->p);
-  second.holds = 2 * runs->p >= data.spec.alpha;
-  if (!second.holds) second.instead = instead;
+  decide(second);
 }
 
 }  // namespace
 
 void add_normality(std::span<const double> values, std::string subject, std::string of,
-                   std::string instead, Analysis& analysis, Notes& notes) {
+                   std::string instead, Analysis& analysis, Notes& notes, bool is_allowed_for) {
   const bool small = values.size() <= most_for_shapiro_wilk;
   const auto test = small ? shapiro_wilk(values) : anderson_darling(values);
   if (!test) {
@@ -203,7 +208,9 @@ void add_normality(std::span<const double> values, std::string subject, std::str
   Assumption& added = add(analysis, std::move(subject), Property::normality,
                           small ? "Shapiro-Wilk" : "Anderson-Darling", std::move(of), values.size(),
                           test->statistic, test->p);
-  if (!added.holds) added.instead = std::move(instead);
+  if (added.holds) return;
+  added.instead = std::move(instead);
+  added.is_allowed_for = is_allowed_for;
 }
 
 void test_assumptions(const Prepared& data, const Subject& subject, std::span<const double> fitted,
@@ -217,14 +224,15 @@ void test_assumptions(const Prepared& data, const Subject& subject, std::span<co
   }
   const std::size_t n = residuals.values.size();
   if (!(ss > static_cast<double>(n) * data.noise)) return;
+  const bool are_many = n > most_for_shapiro_wilk;
   const char* instead =
-      n > most_for_shapiro_wilk
+      are_many
           ? "all results are still valid, because the mean of many trials is normally distributed"
           : "the rank-sum test and the permutation test are still valid";
   // Two numbers are equally far from their mean, whatever their distribution.
   constexpr std::size_t least_of_cell = 3;
   if (n >= least_of_cell * by_cell(subject).size())
-    add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes);
+    add_normality(residuals.values, subject.name, "residuals", instead, analysis, notes, are_many);
   else
     notes.add(subject.name, "normality is not tested: there are fewer than three trials per cell.");
   add_variances(data, subject, analysis, notes);

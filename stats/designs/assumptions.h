@@ -36,8 +36,10 @@ void test_pooling(const Prepared& data, const Subject& subject, Analysis& analys
 void test_subject_effects(const Prepared& data, std::span<const double> effects,
                           const std::string& term, Analysis& analysis);
 
-// Adds a test that other numbers are normal.
+// Adds a test that other numbers are normal. If they are not, the assumption gets `instead` and
+// `is_allowed_for`.
 void add_normality(std::span<const double> values, std::string subject, std::string of,
-                   std::string instead, Analysis& analysis, Notes& notes);
+                   std::string instead, Analysis& analysis, Notes& notes,
+                   bool is_allowed_for = false);
 
 }  // namespace stab::stats

@@ -85,6 +85,7 @@ TEST(Assumptions, APooledErrorOfTreatmentsThatActDifferentlyFromBlockToBlockIsRe
       std::ranges::find(analysis.assumptions, "contrasts within blocks", &Assumption::of);
   ASSERT_NE(pooled, analysis.assumptions.end());
   EXPECT_FALSE(pooled->holds);
+  EXPECT_FALSE(pooled->is_allowed_for);
   EXPECT_THAT(pooled->instead, HasSubstr("own"));
 }
 
@@ -139,6 +140,42 @@ TEST(Assumptions, SkewedResidualsAreFoundAndTheReportSaysWhatHolds) {
   EXPECT_TRUE(find(analysis.effects.at(0), "log scale") != nullptr);
 }
 
+// Verdicts need no normal distribution if the randomization test must agree.
+TEST(Assumptions, NormalityIsAllowedForUnlessBlocksAreTooFewForTheRandomizationTest) {
+  const auto skewed = [](std::uint32_t blocks, bool order_drawn, double change) {
+    Dataset data = oracle::programs(3, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = blocks});
+    for (std::size_t i = 0; i < data.response.size(); ++i) {
+      const std::uint32_t block = data.columns[3].codes[i];
+      const bool is_level = data.columns[1].codes[i] == 1;
+      // The last block's change is far from the others.
+      data.response[i] = 1e8 + block + (is_level ? change + block % 3 : 0) +
+                         (is_level && block + 1 == blocks ? 2000 : 0);
+    }
+    Spec spec = blocked({"opt"});
+    spec.log_scale = false;
+    spec.order_drawn = order_drawn;
+    return analyse(data, spec);
+  };
+  const Analysis many = skewed(40, true, 1e6);
+  const Assumption* normality = find(many, "Shapiro-Wilk");
+  ASSERT_EQ(many.effects.at(0).verdict, Verdict::slower);
+  EXPECT_FALSE(normality->holds);
+  EXPECT_TRUE(normality->is_allowed_for);
+  EXPECT_THAT(normality->instead, HasSubstr("they also need the randomization test"));
+  const Analysis not_drawn = skewed(40, false, 1e6);
+  EXPECT_FALSE(find(not_drawn, "Shapiro-Wilk")->is_allowed_for);
+  EXPECT_EQ(find(not_drawn, "Shapiro-Wilk")->instead, "the signed-rank test is still valid");
+  // Five blocks have 32 orders.
+  const Analysis few = skewed(5, true, 1e6);
+  ASSERT_EQ(few.effects.at(0).verdict, Verdict::slower);
+  ASSERT_FALSE(find(few, "Shapiro-Wilk")->holds);
+  EXPECT_FALSE(find(few, "Shapiro-Wilk")->is_allowed_for);
+  // Without a verdict there is nothing that could be wrong.
+  const Analysis open = skewed(40, true, 0);
+  ASSERT_EQ(open.effects.at(0).verdict, Verdict::unsure);
+  EXPECT_TRUE(find(open, "Shapiro-Wilk")->is_allowed_for);
+}
+
 TEST(Assumptions, UnequalVariancesAreFound) {
   Dataset data = oracle::programs(3, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 40});
   oracle::Generator random(9);
@@ -149,6 +186,7 @@ TEST(Assumptions, UnequalVariancesAreFound) {
   const Analysis analysis = analyse(data, spec);
   EXPECT_FALSE(find(analysis, "Brown-Forsythe")->holds);
   EXPECT_THAT(find(analysis, "Brown-Forsythe")->instead, HasSubstr("do not pool variances"));
+  EXPECT_TRUE(find(analysis, "Brown-Forsythe")->is_allowed_for);
   EXPECT_LT(analysis.effects.at(0).spread->p, 1e-6);
   EXPECT_GT(analysis.effects.at(0).spread->low, 10);
 }
@@ -166,6 +204,7 @@ TEST(Assumptions, TrialsThatFollowEachOtherAreFound) {
   const Analysis analysis = analyse(data, spec);
   EXPECT_FALSE(find(analysis, "lag-1 autocorrelation")->holds);
   EXPECT_FALSE(find(analysis, "runs")->holds);
+  EXPECT_FALSE(find(analysis, "runs")->is_allowed_for) << "trials without blocks";
 }
 
 // Rows of a file whose order is not that of time would nearly always fail.

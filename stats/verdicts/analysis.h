@@ -93,6 +93,8 @@ struct Assumption {
   double p = 0;
   bool holds = true;      // p >= alpha
   std::string instead{};  // if the property does not hold: a clause that says what is still valid
+  // The property does not hold, but no verdict needs it.
+  bool is_allowed_for = false;
 };
 
 // The same comparison by another method, in case an assumption fails, or of another average.

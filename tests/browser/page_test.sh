@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The report as a page in a real browser, light and dark: it asks for nothing, complains of nothing, can be read, and fits
-# a phone.
+# The report and the history as pages in a real browser, light and dark: they ask for nothing, complain of nothing, can be
+# read, and fit a phone.
 set -euo pipefail
 . "$1/tests/lib.sh"
 failed=0
@@ -58,19 +58,49 @@ sed -i 's|"${N}"\]|"${N}", "${O}"]|' "$work/plan.toml"
 "$build_directory/bin/stabctl" run "$work/plan.toml" --state "$work/state" --html "$work/page.html" --fail-on trials \
   >/dev/null 2>"$work/run" || { cat "$work/run"; exit 1; }
 
-for dark in false true; do
-  page="page.html, dark: $dark"
-  scheme=$([[ $dark == true ]] && echo 0 || echo 1)
-  look page.html "--blink-settings=preferredColorScheme=$scheme"
-  for width in narrow wide; do
-    for what in closed scripts requests overflow flat cut overlaps pale; do expect "$width $what: 0"; done
-    for what in dark "dark behind"; do expect "$width $what: $dark"; done
-    expect "$width caption: program/&lt;script&gt;alert(1)&lt;/script&gt;"
-  done
-  grep -qE 'narrow pictures: [1-9][0-9]' <<<"$seen" || { echo "$page: there are no ten pictures"; failed=1; }
-  [[ -z $console ]] || { echo "$page: the browser complains: $console"; failed=1; }
-  [[ $failed == 0 ]] || { echo "$seen"; break; }
+# Twelve experiments, of which the last six are slower.
+for value in 10.00 10.10 9.90 10.05 9.95 10.02 11.00 11.10 10.90 11.05 10.95 11.02; do
+  cat >"$work/nightly.toml" <<END
+[experiment]
+name = "nightly"
+[defaults]
+repetitions = 2
+[[benchmark]]
+name = "program"
+run = ["/bin/sh", "-c", "echo $value\${N} per"]
+[factor.n]
+levels = { few = { N = "1" }, a_level_with_quite_a_long_name = { N = "2" } }
+[[measure.output]]
+name = "rate"
+regex = '([0-9.]+) per'
+[analysis]
+response = "rate"
+END
+  "$stabctl" run "$work/nightly.toml" --again --state "$work/nightly" --fail-on trials >/dev/null 2>"$work/run" ||
+    { cat "$work/run"; exit 1; }
 done
+"$stabctl" history program --state "$work/nightly" --html "$work/history.html" >/dev/null 2>"$work/run" ||
+  { cat "$work/run"; exit 1; }
+
+# look_at PAGE PICTURES CAPTION: light and dark, narrow and wide; the page has at least so many pictures.
+look_at() {
+  local dark scheme width what
+  for dark in false true; do
+    page="$1, dark: $dark"
+    scheme=$([[ $dark == true ]] && echo 0 || echo 1)
+    look "$1" "--blink-settings=preferredColorScheme=$scheme"
+    for width in narrow wide; do
+      for what in closed scripts requests overflow flat cut overlaps pale; do expect "$width $what: 0"; done
+      for what in dark "dark behind"; do expect "$width $what: $dark"; done
+      expect "$width caption: $3"
+    done
+    [[ $(grep -oP 'narrow pictures: \K[0-9]+' <<<"$seen") -ge $2 ]] || { echo "$page: there are no $2 pictures"; failed=1; }
+    [[ -z $console ]] || { echo "$page: the browser complains: $console"; failed=1; }
+    [[ $failed == 0 ]] || { echo "$seen"; break; }
+  done
+}
+look_at page.html 10 "program/&lt;script&gt;alert(1)&lt;/script&gt;"
+look_at history.html 2 "n=few"
 
 # The same look finds what is wrong with a page on which all of it is.
 page=broken.html

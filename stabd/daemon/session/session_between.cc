@@ -421,7 +421,7 @@ void Session::rule_said(Place& place, const protocol::LookReply& look, const Sch
     return;
   }
   const std::uint32_t blocks = blocks_before(step);
-  last_look_ = fmt::format("after {} blocks {}", blocks, look.words);
+  last_look_ = fmt::format("last look after {} blocks: {}", blocks, look.words);
   last_changes_ = look.changes;
   if (look.stop) {
     stopped_ = fmt::format("stopped after {} of {} blocks: {}", blocks, plan_.design.stop->max,

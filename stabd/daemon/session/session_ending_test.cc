@@ -26,6 +26,18 @@ TEST(Session, TheRuleIsAskedBeforeTheBlockAndEndsTheExperiment) {
   EXPECT_EQ(around.row().stopped_by, store::StopCause::rule);
 }
 
+// The trials go on, so the words say which blocks they are about.
+TEST(Session, TheProgressSaysAfterHowManyBlocksTheRuleLooked) {
+  Around around(with_rule);
+  around.session_->start();
+  around.answer_until_read();
+  around.answer_reading(LookReply{.stop = false, .words = "not yet"});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(around.session_->progress().look, "last look after 5 blocks: not yet");
+    around.answer();
+  }
+}
+
 TEST(Session, AnAnswerToAQuestionOfAnotherStateIsOfNoUse) {
   Around around(with_rule);
   around.session_->start();
