@@ -629,7 +629,7 @@ void Session::refuse(const std::string& why) {
   apply(next(state_, Event::refused) ? Event::refused : Event::gave_up, why);
 }
 
-// E10. Of several places, only this one starts again. The node's time to come back begins again
+// E10. Only this place starts again, even if there are several. The node's time to come back begins again
 // whenever the controller was away.
 void Session::wait_for_node(Place& place, const std::string& why, bool may_end) {
   const auto now = steady_clock::now();
