@@ -54,6 +54,10 @@ class Daemon::Around final : public Surroundings {
   void stop_worker(std::size_t place) override { daemon_.workshop_.stop(place); }
   std::chrono::nanoseconds node_patience() override { return daemon_.workshop_.node_patience(); }
 
+  Result<machine::Facts> facts() override { return daemon_.workshop_.facts(); }
+  Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) override {
+    return daemon_.workshop_.cpus_beside(trial);
+  }
   void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) override {
     run_on(cpus);
     daemon_.readers_->use_cpus(cpus);
