@@ -149,6 +149,11 @@ void keep_within(const Bounds& bounds) {
 }
 
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
+  // A plan that takes this process over gets no stream of ours to write to or to empty.
+  const Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (!nowhere || dup2(nowhere.get(), stream) < 0)
+      return fail_errno("cannot redirect a stream to /dev/null");
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
                          setresuid(uid, uid, uid) != 0))
     return fail_errno("cannot switch to the user's rights");
