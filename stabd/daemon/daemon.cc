@@ -221,7 +221,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               .limit = options_.read_limit,
               .is_trusted = [this](std::uint32_t account) { return queue_.is_trusted(account); }})),
       room_(*loop_, *readers_, [this] { tell_company(); }),
-      notices_(loop_->get(), *store_, *readers_,
+      accounts_("/etc/subuid", geteuid()),
+      notices_(loop_->get(), *store_, *readers_, accounts_,
                {.program = options_.program,
                 .database = database_in(options_.state_directory),
                 .containment = workshop_.containment()},
@@ -229,7 +230,6 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                [this] {
                  if (ending_.is_leaving()) ending_.leave();
                }),
-      accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
       maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
@@ -589,9 +589,7 @@ Result<void> Daemon::cancel(store::Id id) {
     cancelled = row;
   });
   if (!changed) return changed;
-  const auto plan = plan::read_plan(cancelled.plan);
-  notices_.tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason,
-                std::nullopt);
+  notices_.tell_unread(cancelled, cancelled.state, cancelled.reason);
   return {};
 }
 
