@@ -118,8 +118,13 @@ class Daemon::Around final : public Surroundings {
   std::string cache(const store::Experiment& experiment) override {
     return daemon_.workshop_.cache_of(experiment);
   }
+  // Each folder of an account gets the same share of the account's limit. 0 would mean no limit.
   std::uint64_t cache_limit() override {
-    return daemon_.options_.limits.cache_of_user.value_or(daemon_.workshop_.usual_cache_limit());
+    const std::uint64_t limit =
+        daemon_.options_.limits.cache_of_user.value_or(daemon_.workshop_.usual_cache_limit());
+    const std::size_t folders = daemon_.workshop_.count_caches(
+        [this](std::uint32_t uid) { return daemon_.accounts_.is_same(uid, experiment().uid); });
+    return std::max<std::uint64_t>(limit / folders, 1);
   }
   void tell(std::string_view trouble, const std::string& reason) override {
     daemon_.notices_.tell(experiment(), &daemon_.session_->plan(), trouble, reason,
@@ -231,7 +236,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                  if (ending_.is_leaving()) ending_.leave();
                }),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
-      maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
+      maintenance_(*loop_, *store_, accounts_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
       clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
       look_(*loop_, options_.machine_root),

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -569,6 +570,19 @@ Result<machine::CpuChoice> Workshop::cpus_beside(const machine::CpuSet& trial) c
 
 std::string Workshop::cache_of(const store::Experiment& experiment) const {
   return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
+}
+
+std::size_t Workshop::count_caches(const std::function<bool(std::uint32_t uid)>& is) const {
+  std::size_t count = 0;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(options_.cache_directory, error);
+       !error && it != std::filesystem::end(it); it.increment(error)) {
+    const std::string name = it->path().filename();
+    std::uint32_t uid = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), uid);
+    if (wrong == std::errc() && end == name.data() + name.size() && is(uid)) ++count;
+  }
+  return std::max<std::size_t>(count, 1);
 }
 
 // A tenth of the cache's file system. The cache's folder may not exist yet, so its nearest existing

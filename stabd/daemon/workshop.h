@@ -185,8 +185,10 @@ class Workshop {
 
   // The folder for the builds of this experiment's user.
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
-  // The bytes that this folder may have without a setting.
+  // The bytes that the folders of one account may have without a setting.
   [[nodiscard]] std::uint64_t usual_cache_limit() const;
+  // The number of such folders whose user is() names, at least 1.
+  [[nodiscard]] std::size_t count_caches(const std::function<bool(std::uint32_t uid)>& is) const;
 
  private:
   void prepare_groups();

@@ -120,5 +120,14 @@ TEST_F(WorkshopTest, EachUserHasAFolderInTheCache) {
   EXPECT_LE(workshop_.usual_cache_limit(), std::uint64_t{16} << 30);
 }
 
+TEST_F(WorkshopTest, TheFoldersOfAnAccountAreCounted) {
+  const auto is_hers = [](std::uint32_t uid) { return uid == 1000 || uid / 1000 == 100; };
+  EXPECT_EQ(workshop_.count_caches(is_hers), 1U) << "there is no cache yet";
+  for (const char* name : {"1000", "1001", "100000", "100001", "100x", "-1"})
+    std::filesystem::create_directories(directory_ / "some/cache/" + name);
+  EXPECT_EQ(workshop_.count_caches(is_hers), 3U);
+  EXPECT_EQ(workshop_.count_caches([](std::uint32_t uid) { return uid == 5; }), 1U);
+}
+
 }  // namespace
 }  // namespace stab::daemon
