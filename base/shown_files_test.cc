@@ -10,11 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -96,49 +94,6 @@ TEST(ShownFiles, OfAHiddenProcessAreOpenAllTheSameAndNothingElseOfItIs) {
               return 0;
             }),
             0);
-}
-
-// What others can read of the process's memory.
-std::string memory_of(pid_t process) {
-  const std::string maps =
-      read_file(fmt::format("/proc/{}/maps", process), std::size_t{16} << 20).value_or("");
-  const Fd memory(open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string all;
-  for (std::size_t at = 0; at < maps.size(); at = maps.find('\n', at) + 1) {
-    char* behind = nullptr;
-    const std::uint64_t begin = std::strtoull(maps.c_str() + at, &behind, 16);
-    const std::uint64_t end = std::strtoull(behind + 1, nullptr, 16);
-    // The kernel's own pages at the end of all addresses can't be read in this way.
-    if (begin >= std::uint64_t{1} << 47) continue;
-    std::string piece(65536, '\0');
-    for (std::uint64_t from = begin; from < end; from += piece.size()) {
-      const std::size_t wanted = std::min<std::uint64_t>(piece.size(), end - from);
-      const ssize_t size = pread(memory.get(), piece.data(), wanted, static_cast<off_t>(from));
-      if (size > 0) all.append(piece, 0, static_cast<std::size_t>(size));
-    }
-  }
-  return all;
-}
-
-TEST(ShownFiles, WhoHoldsThemHasNothingOfOurMemory) {
-  EXPECT_EQ(
-      hidden([] {
-        // Made here, so that the test's program does not contain it.
-        std::string secret;
-        for (int i = 0; i < 40; ++i) secret += static_cast<char>('a' + i * 7 % 26);
-        const Fd file = file_with("here");
-        const std::string path = path_for_others(file.get());
-        if (!is_open_to_others(path, "here")) return 1;
-        const pid_t holder = holder_in(path);
-        const std::string memory = memory_of(holder);
-        if (memory.contains(secret)) return 2;
-        if (memory.size() > std::size_t{64} << 10) return 3;  // one page, and the kernel's
-        for (const char* name : {"environ", "cmdline"})
-          if (!read_file(fmt::format("/proc/{}/{}", holder, name), 1 << 20).value_or("").empty())
-            return 4;
-        return is_open_to_others(path, "here!") ? 0 : 5;
-      }),
-      0);
 }
 
 TEST(ShownFiles, KeepTheirPathsAndNobodyWaitsForWhoHoldsThem) {
