@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <vector>
 
 namespace stab {
 
@@ -80,6 +85,55 @@ Result<void> write_all(int fd, std::string_view content) {
     content.remove_prefix(static_cast<std::size_t>(n));
   }
   return {};
+}
+
+namespace {
+
+std::vector<std::string> names_in_folder(int folder) {
+  std::vector<std::string> names;
+  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy >= 0 ? fdopendir(copy) : nullptr,
+                                                    closedir);
+  if (!entries) return names;
+  while (const dirent* entry = readdir(entries.get()))
+    if (const std::string_view name = entry->d_name; name != "." && name != "..")
+      names.emplace_back(name);
+  return names;
+}
+
+// Removes a folder. Its subfolders are moved to the top instead of visited recursively, so that any
+// depth is possible.
+bool lift_what_is_in(int top, const std::string& name, unsigned& lifted) {
+  fchmodat(top, name.c_str(), 0700, 0);
+  const Fd folder(openat(top, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder) return false;
+  for (const std::string& each : names_in_folder(folder.get())) {
+    if (unlinkat(folder.get(), each.c_str(), 0) == 0) continue;
+    fchmodat(folder.get(), each.c_str(), 0700, 0);
+    int result = -1;
+    do {
+      const std::string free = fmt::format("lifted-{}", lifted++);
+      result = static_cast<int>(
+          syscall(SYS_renameat2, folder.get(), each.c_str(), top, free.c_str(), RENAME_NOREPLACE));
+    } while (result != 0 && errno == EEXIST);
+    if (result != 0) return false;
+  }
+  return unlinkat(top, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+}  // namespace
+
+bool empty_folder(const std::string& path) {
+  const Fd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return errno == ENOENT;
+  unsigned lifted = 0;
+  for (;;) {
+    const std::vector<std::string> names = names_in_folder(top.get());
+    if (names.empty()) return true;
+    for (const std::string& name : names)
+      if (unlinkat(top.get(), name.c_str(), 0) != 0 && !lift_what_is_in(top.get(), name, lifted))
+        return false;
+  }
 }
 
 }  // namespace stab

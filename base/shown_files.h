@@ -2,9 +2,9 @@
 // Paths by which other processes of this user can open our files that have no name.
 //
 // If this process is not dumpable (PR_SET_DUMPABLE), nobody can open its descriptors through /proc.
-// In that case a child holds the file, and nothing else of ours. The child may only read and write
-// (strict seccomp), so it is useless to an attacker. It ends with us, and a plain wait() does not
-// see it.
+// In that case a child holds the file, and no other file of ours. The child may only read and write
+// (strict seccomp), so an attacker gains nothing by controlling it, but its memory is a copy of ours
+// that others can read. It ends with us, and a plain wait() does not see it.
 //
 // Only for processes with a single thread.
 #pragma once

@@ -2,13 +2,11 @@
 
 #include "machine/containment.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <linux/fs.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <net/if.h>
@@ -32,7 +30,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,51 +50,6 @@ constexpr const char* queues = "/dev/mqueue";
 bool is_mounted(std::string_view type) {
   const auto mounts = read_file("/proc/self/mountinfo", std::size_t{16} << 20);
   return mounts && mounts->contains(fmt::format(" - {} {} ", type, own_source));
-}
-
-std::vector<std::string> names_in_folder(int folder) {
-  std::vector<std::string> names;
-  const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy >= 0 ? fdopendir(copy) : nullptr,
-                                                    closedir);
-  if (!entries) return names;
-  while (const dirent* entry = readdir(entries.get()))
-    if (const std::string_view name = entry->d_name; name != "." && name != "..")
-      names.emplace_back(name);
-  return names;
-}
-
-// Removes a folder. Its subfolders are moved to the top instead of visited recursively, so that any
-// depth is possible.
-bool lift_what_is_in(int top, const std::string& name, unsigned& lifted) {
-  fchmodat(top, name.c_str(), 0700, 0);
-  const Fd folder(openat(top, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder) return false;
-  for (const std::string& each : names_in_folder(folder.get())) {
-    if (unlinkat(folder.get(), each.c_str(), 0) == 0) continue;
-    fchmodat(folder.get(), each.c_str(), 0700, 0);
-    int result = -1;
-    do {
-      const std::string free = fmt::format("lifted-{}", lifted++);
-      result = static_cast<int>(
-          syscall(SYS_renameat2, folder.get(), each.c_str(), top, free.c_str(), RENAME_NOREPLACE));
-    } while (result != 0 && errno == EEXIST);
-    if (result != 0) return false;
-  }
-  return unlinkat(top, name.c_str(), AT_REMOVEDIR) == 0;
-}
-
-bool empty_folder(const char* path) {
-  const Fd top(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!top) return errno == ENOENT;
-  unsigned lifted = 0;
-  for (;;) {
-    const std::vector<std::string> names = names_in_folder(top.get());
-    if (names.empty()) return true;
-    for (const std::string& name : names)
-      if (unlinkat(top.get(), name.c_str(), 0) != 0 && !lift_what_is_in(top.get(), name, lifted))
-        return false;
-  }
 }
 
 // Returns true if the kernel does not support such objects.

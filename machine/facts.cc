@@ -214,6 +214,27 @@ std::string summary_of(const json& facts) {
   return one_line(line, 500);
 }
 
+// Anybody may have written the text, but our facts have few levels. What is deeper is dropped.
+json parsed(std::string_view facts_json) {
+  constexpr int most_levels = 8;
+  const auto is_near = [](int depth, json::parse_event_t, const json&) {
+    return depth < most_levels;
+  };
+  return json::parse(facts_json, is_near, false);
+}
+
+bool is_line(const std::string& text) {
+  return one_line(text, text.size()) == text;
+}
+
+bool has_only_lines(const json& value) {
+  if (value.is_string()) return is_line(value.get_ref<const std::string&>());
+  if (!value.is_object()) return !value.is_array();
+  for (const auto& [name, inner] : value.items())
+    if (!is_line(name) || !has_only_lines(inner)) return false;
+  return true;
+}
+
 constexpr std::size_t longest_name = 200;
 
 void add_facts(const json& value, const std::string& name, std::vector<Fact>& facts) {
@@ -238,14 +259,23 @@ Facts read_facts(const Topology& topology, const std::string& root, const std::s
   return result;
 }
 
+Result<Facts> facts_in(const std::string& facts_json) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 20;
+  constexpr std::size_t longest_host = 500;
+  const json facts =
+      facts_json.size() <= most_bytes ? parsed(facts_json) : json(json::value_t::discarded);
+  if (!facts.is_object() || json_text(facts) != facts_json || !has_only_lines(facts))
+    return fail("the facts about the machine are not in the format in which stabd writes them");
+  Facts result{.host = text_or(member(facts, "host"), "unnamed"), .facts_json = facts_json};
+  if (result.host.size() > longest_host) return fail("the machine's name is too long");
+  result.key = sha256_hex(facts_json);
+  result.summary = text_or(member(facts, "summary"), "");
+  return result;
+}
+
 StoredFacts stored_facts(std::string_view facts_json) {
   StoredFacts stored;
-  // An archive may contain any text, but our facts have few levels.
-  constexpr int most_levels = 8;
-  const auto is_near = [](int depth, json::parse_event_t, const json&) {
-    return depth < most_levels;
-  };
-  const json facts = json::parse(facts_json, is_near, false);
+  const json facts = parsed(facts_json);
   if (!facts.is_object()) return stored;
   stored.summary = text_or(member(facts, "summary"), "");
   if (member(facts, "topology").is_object()) {

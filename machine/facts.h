@@ -26,6 +26,11 @@ struct Facts {
 Facts read_facts(const Topology& topology, const std::string& root = "",
                  const std::string& host = "");
 
+// The facts that somebody else has read of another machine, from their JSON text. The key and the
+// host come from the text, so nobody can give a machine's key other facts. Fails if read_facts()
+// could not have written the text.
+Result<Facts> facts_in(const std::string& facts_json);
+
 struct Fact {
   std::string name{};   // "cpu_model", "topology cores"
   std::string value{};  // for people

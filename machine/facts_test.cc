@@ -189,6 +189,26 @@ TEST_F(FactsTest, BrokenTextDoesNoHarm) {
   EXPECT_EQ(parsed()["thp"], "] what [");
 }
 
+TEST_F(FactsTest, OfSomebodyElseHaveTheirKeyAndHostFromTheirText) {
+  const Facts facts = read();
+  const auto same = facts_in(facts.facts_json);
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->key, facts.key);
+  EXPECT_EQ(same->host, facts.host);
+  EXPECT_EQ(same->summary, facts.summary);
+  EXPECT_EQ(facts_in("{}")->host, "unnamed");
+  const std::string long_host(1000, 'h');
+  const std::string deep = R"({"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}})";
+  for (const std::string& text :
+       {std::string(), std::string("[]"), std::string("{} "), std::string(R"({"b":1,"a":2})"),
+        std::string(R"({"a":1,"a":2})"), std::string("{\"host\":\"a\\u001b[2J\"}"),
+        std::string("{\"host\":\"a\x7f\"}"), std::string("{\"host\":\"a\xff\"}"),
+        std::string("{\"a\\nb\":1}"), std::string(R"({"a":["x"]})"),
+        "{\"host\":\"" + long_host + "\"}", deep,
+        "{\"a\":\"" + std::string(std::size_t{2} << 20, 'a') + "\"}"})
+    EXPECT_FALSE(facts_in(text)) << text.substr(0, 100);
+}
+
 TEST(ThisMachinesFacts, AgreeWithTheKernelAndStayTheSame) {
   const auto topology = Topology::load();
   ASSERT_TRUE(topology);

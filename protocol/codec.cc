@@ -396,6 +396,8 @@ STAB_MESSAGE(LookReply);
 template Result<LookReply> decode_reply(std::string_view);
 STAB_MESSAGE(PlanReply);
 template Result<PlanReply> decode_reply(std::string_view);
+STAB_MESSAGE(NoticeReply);
+template Result<NoticeReply> decode_reply(std::string_view);
 STAB_MESSAGE(FindingsReply);
 template Result<FindingsReply> decode_reply(std::string_view);
 STAB_MESSAGE(SetupVersion);

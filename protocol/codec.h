@@ -131,7 +131,7 @@ template <>
 inline constexpr Numbered numbered<counters::Status>{counters::Status::absent,
                                                      counters::Status::absent};
 template <>
-inline constexpr Numbered numbered<Reading>{Reading::plan, Reading::verify};
+inline constexpr Numbered numbered<Reading>{Reading::notice, Reading::verify};
 template <>
 inline constexpr Numbered numbered<plan::Pick>{plan::Pick::samples, plan::Pick::only};
 template <>

@@ -43,7 +43,8 @@ enum class Reading {
   verify,   // FindingsReply about the whole database
   // PlanReply. The client's line that submits the plan follows the request, and the plan's text
   // follows the answer.
-  plan
+  plan,
+  notice  // NoticeReply. The plan's text follows the request.
 };
 
 struct ReadRequest {
@@ -76,7 +77,7 @@ struct ReadRequest {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   bool believed = false;
-  // For a plan: the rights of the user `uid`. The texts say why the user may not do something; "":
+  // For a plan: the rights of the user `uid`, with which a notice's plan is read, too. The texts say why the user may not do something; "":
   // the user may.
   std::chrono::nanoseconds turn{0};  // limits.turn for this user
   bool goes_first = false;           // may give a priority above 0
@@ -106,6 +107,13 @@ struct PlanReply {
 BOOST_DESCRIBE_STRUCT(PlanReply, (),
                       (name, directory, priority, branch, commit, trials, counters, rotated,
                        profile))
+
+// The plan's notice command (experiment.notify).
+struct NoticeReply {
+  static constexpr Tag tag = ok;
+  std::vector<std::string> command{};
+};
+BOOST_DESCRIBE_STRUCT(NoticeReply, (), (command))
 
 // The decision of the plan's stopping rule.
 struct LookReply {

@@ -103,12 +103,10 @@ BOOST_DESCRIBE_STRUCT(SetupRequest, (),
 struct SetupReply {
   static constexpr Tag tag{.key = "kind", .value = "setup"};
   std::uint32_t protocol = version;
-  std::string error{};                 // "" if the worker is ready
-  std::vector<unsigned> other_cpus{};  // for everything except trials
-  std::string trial_cpus{};            // "1" or "2-3"
+  std::string error{};       // "" if the worker is ready
+  std::string trial_cpus{};  // "1" or "2-3"
   std::vector<std::string> notes{};
-  std::string machine_key{};
-  std::string machine_host{};
+  // The facts about a node of a cluster. "" on the daemon's machine, whose facts it reads itself.
   std::string machine_facts{};
   std::string simulator{};  // the simulator's version, if trials run under it
   // The answers to `examine` and to `check_knobs`.
@@ -117,8 +115,8 @@ struct SetupReply {
   std::string loud{};      // as machine::to_text() words it; "" if all knobs are quiet
 };
 BOOST_DESCRIBE_STRUCT(SetupReply, (),
-                      (protocol, error, other_cpus, trial_cpus, notes, machine_key, machine_host,
-                       machine_facts, simulator, grade, examined, loud))
+                      (protocol, error, trial_cpus, notes, machine_facts, simulator, grade,
+                       examined, loud))
 
 // A build that the daemon will ask for later, for the same plan and in the same cache.
 struct NextBuild {

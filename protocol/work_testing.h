@@ -97,11 +97,8 @@ inline RunRequest full_run() {
 
 inline SetupReply full_setup_reply() {
   return {.error = awkward,
-          .other_cpus = {0, 1, 77},
           .trial_cpus = "2-3",
           .notes = {"one", awkward},
-          .machine_key = "cafe",
-          .machine_host = "lab",
           .machine_facts = R"({"cpu":"x"})",
           .simulator = "valgrind-3.19.0"};
 }

@@ -38,7 +38,7 @@ store::Outcome<void> Upkeep::remove(const store::Experiment& experiment, std::st
   auto begun = store_.begin_removal(experiment.id,
                                     fmt::format("experiment {} ({}) was removed {}", experiment.id,
                                                 one_line(experiment.name, 100), how));
-  if (begun) removals_.add(experiment.uid, experiment.id);
+  if (begun) removals_.add(account_of_(experiment.uid), experiment.id);
   return begun;
 }
 

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,10 @@ namespace stab::upkeep {
 
 class Upkeep {
  public:
-  explicit Upkeep(store::Store& store) : store_(store) {}
+  // Users of the same account take turns together.
+  using AccountOf = std::function<std::uint32_t(std::uint32_t uid)>;
+  explicit Upkeep(store::Store& store, AccountOf account_of = std::identity())
+      : store_(store), account_of_(std::move(account_of)) {}
 
   // Loads the removals that a process began and did not complete.
   store::Outcome<void> load();
@@ -35,7 +39,7 @@ class Upkeep {
   // begun.
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
   // Removes an incomplete import, which nobody sees yet.
-  void give_up(store::Id id, std::uint32_t uid) { removals_.add(uid, id); }
+  void give_up(store::Id id, std::uint32_t uid) { removals_.add(account_of_(uid), id); }
   // Records which experiments have ended, and plans the removal of data that is too old now (U1).
   store::Outcome<void> look(const settings::Retention& retention, const Clocks& now);
   // Keeps the old data that is still there. An experiment whose removal has begun is still removed.
@@ -68,6 +72,7 @@ class Upkeep {
   store::Outcome<bool> forget(Old& old);
 
   store::Store& store_;
+  AccountOf account_of_;
   Turns<store::Id> removals_;
   std::deque<Old> old_;
   bool in_log_ = false;

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "store/summaries.h"
 #include "store/test_support.h"
 
@@ -34,6 +38,34 @@ class UpkeepTest : public store::WithStore {
     if (store_->age_clock().value().empty()) EXPECT_TRUE(upkeep.look(retention, at(end_)));
     return upkeep.look(retention, at(now_ns)).has_value();
   }
+  // Users 7 and `second` are one account, whose removals come first.
+  void expect_turns(std::uint32_t second, Upkeep::AccountOf account_of) {
+    std::vector<store::Id> ids{experiment_};
+    for (const std::uint32_t uid : {7U, second, 8U}) {
+      store::Experiment row = store::example_experiment();
+      row.uid = uid;
+      ids.push_back(store_->add_experiment(row).value());
+    }
+    Upkeep upkeep(*store_, std::move(account_of));
+    for (const store::Id id : ids) {
+      for (std::uint32_t position = 0; position < 120; ++position) {
+        store::Trial trial = store::example_trial(experiment_, position);
+        trial.experiment = id;
+        add(trial);
+      }
+      ASSERT_TRUE(upkeep.remove(*store_->experiment(id).value(), "by user 7"));
+    }
+    const auto left = [this](store::Id id) { return store_->content(id)->trials; };
+    // One piece of each account's first, whoever came first; the second removal of users 7 and
+    // `second` waits for the first.
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(upkeep.step());
+    EXPECT_LT(left(ids[0]), 120U);
+    EXPECT_LT(left(ids[1]), 120U);
+    EXPECT_EQ(left(ids[2]), 120U);
+    EXPECT_LT(left(ids[3]), 120U);
+    steps(upkeep);
+    for (const store::Id id : ids) EXPECT_EQ(left(id), 0U);
+  }
   const std::int64_t end_ = store::example_experiment().ended_ns;
 };
 
@@ -55,30 +87,11 @@ TEST_F(UpkeepTest, WhatAKilledOneHadBegunIsRemovedByTheNext) {
 }
 
 TEST_F(UpkeepTest, UsersTakeTurns) {
-  std::vector<store::Id> ids{experiment_};
-  for (const std::uint32_t uid : {7U, 7U, 8U}) {
-    store::Experiment row = store::example_experiment();
-    row.uid = uid;
-    ids.push_back(store_->add_experiment(row).value());
-  }
-  Upkeep upkeep(*store_);
-  for (const store::Id id : ids) {
-    for (std::uint32_t position = 0; position < 120; ++position) {
-      store::Trial trial = store::example_trial(experiment_, position);
-      trial.experiment = id;
-      add(trial);
-    }
-    ASSERT_TRUE(upkeep.remove(*store_->experiment(id).value(), "by user 7"));
-  }
-  const auto left = [this](store::Id id) { return store_->content(id)->trials; };
-  // One piece of each user's first, whoever came first; the second of user 7 waits for the first.
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(upkeep.step());
-  EXPECT_LT(left(ids[0]), 120U);
-  EXPECT_LT(left(ids[1]), 120U);
-  EXPECT_EQ(left(ids[2]), 120U);
-  EXPECT_LT(left(ids[3]), 120U);
-  steps(upkeep);
-  for (const store::Id id : ids) EXPECT_EQ(left(id), 0U);
+  expect_turns(7, std::identity());
+}
+
+TEST_F(UpkeepTest, UsersOfOneAccountTakeTurnsTogether) {
+  expect_turns(70, [](std::uint32_t uid) { return uid == 70 ? 7 : uid; });
 }
 
 TEST_F(UpkeepTest, WithoutAnAgeNothingIsTooOld) {

@@ -147,17 +147,18 @@ Outcome<Id> Store::add(std::string_view what, const std::function<Id()>& action)
 Outcome<Id> Store::add_machine(const Machine& machine) {
   return add("the machine", [&] {
     Machine row = machine;
-    // A damaged row keeps the key and stays as it is, so the machine gets a row with another key.
+    // A row that is damaged, or that has other facts, keeps the key and stays as it is. Then this
+    // machine gets a row with another key.
     for (int number = 2;; ++number) {
-      Id same = 0;
-      bool damaged = false;
+      std::optional<Id> same;
+      bool taken = false;
       connection().scan_apart("machine", "WHERE key = ?", {row.key}, [&](const Stored& found) {
-        same = found.id;
-        damaged = !found.intact;
+        taken = true;
+        if (found.intact && to_machine(found.row) == row) same = found.id;
         return false;
       });
-      if (same == 0) return connection().insert("machine", to_row(row));
-      if (!damaged) return same;
+      if (same) return *same;
+      if (!taken) return connection().insert("machine", to_row(row));
       row.key = fmt::format("{}-{}", machine.key, number);
     }
   });

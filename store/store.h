@@ -55,7 +55,8 @@ class Store : public Reader {
   static Outcome<std::unique_ptr<Store>> open(const std::string& path);
   ~Store() override;
 
-  // Returns the id of an intact row with the same key, or of a new row.
+  // Returns the id of an intact row with the same key and content, or of a new row. If another row
+  // has the key, the new row gets a key of its own.
   Outcome<Id> add_machine(const Machine& machine);
 
   Outcome<Id> add_experiment(const Experiment& experiment);  // ignores its id field

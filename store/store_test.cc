@@ -29,6 +29,17 @@ TEST_F(StoreTest, TheSameMachineIsStoredOnce) {
   EXPECT_EQ(store_->add_machine(example_machine()).value(), id);
 }
 
+TEST_F(StoreTest, AKeyDoesNotGiveAMachineTheFactsOfAnother) {
+  Machine false_one = example_machine();
+  false_one.facts = R"({"host":"false"})";
+  const Id first = store_->add_machine(false_one).value();
+  const Id id = store_->add_machine(example_machine()).value();
+  EXPECT_NE(id, first);
+  EXPECT_EQ(store_->machine(id).value()->facts, example_machine().facts);
+  EXPECT_EQ(store_->add_machine(example_machine()).value(), id);
+  EXPECT_EQ(store_->add_machine(false_one).value(), first);
+}
+
 TEST_F(StoreTest, ExperimentReadsBackWithAllFields) {
   Experiment experiment = example_experiment();
   experiment.machine = store_->add_machine(example_machine()).value();

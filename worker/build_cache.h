@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "base/error.h"
 #include "base/fd.h"
 
 namespace stab::worker {
@@ -40,10 +42,31 @@ bool remove_tree(const std::string& folder);
 // Returns false if the entry is in use or can't be removed.
 bool remove_entry(const std::string& cache, const std::string& entry);
 
+// A folder in the cache in which this process makes an entry, until the entry is renamed. Its lock
+// is held as long as this object exists. Then it is removed with what is left in it; if the process
+// is killed, cut_cache() removes it.
+class Draft {
+ public:
+  static Result<Draft> make(const std::string& cache);
+  Draft(Draft&&) noexcept = default;
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft();
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  Draft(std::string path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  Fd lock_;
+};
+
 // Removes the entries that were unused for the longest time until the cache has at most `limit`
-// bytes, and the drafts that killed workers left. Other files in the cache are counted and removed
-// like entries. Does not follow links. Stops when the time is over; the next call continues.
-// Describes in words what it did; "" if it did nothing.
+// bytes. Also removes drafts that nobody holds, however old they are, and everything whose size
+// can't be found out: folders that can't be read, paths that are too long, and the least recently
+// used entries if half of the time is over before all are counted. Other files in the cache are
+// counted and removed like entries. Does not follow links. Stops when the time is over; the next
+// call continues. Describes in words what it did; "" if it did nothing.
 std::string cut_cache(const std::string& cache, std::uint64_t limit, const LockWait& wait);
 
 }  // namespace stab::worker

@@ -3,12 +3,14 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <string>
 
 #include "base/testing.h"
 #include "machine/processes.h"
@@ -19,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::uint64_t entry_bytes = 100'000;
@@ -132,15 +135,118 @@ TEST_F(CacheTest, ATreeIsRemovedWithItsLockedFoldersAndNoLinkIsFollowed) {
   fs::permissions(folder_ / "outside", fs::perms::owner_all);
 }
 
-TEST_F(CacheTest, WhatAKilledWorkerLeftGoesAfterADay) {
-  add("draft-aaaaaa", 1000);
-  fs::remove(path("draft-aaaaaa.lock"));
-  folder_.write("cache/draft-bbbbbb/file", "of one that copies sources now");
+constexpr std::uint64_t everything = std::uint64_t{1} << 40;
+
+// Its time says nothing: a program can give its files any time, and the clock may be wrong.
+TEST_F(CacheTest, WhatAKilledWorkerLeftGoesWhateverItsTime) {
+  constexpr std::int64_t year_2200 = 7'258'118'400;
+  add("draft-aaaaaa", year_2200);
+  add("draft-bbbbbb", 1000);
+  fs::remove(path("draft-bbbbbb.lock"));
+  folder_.write("cache/draft-file", "a file");
   folder_.write("cache/mine.txt", "what is no entry");
-  EXPECT_FALSE(cut(std::uint64_t{1} << 40).empty());
-  EXPECT_FALSE(is_there("draft-aaaaaa"));
-  EXPECT_TRUE(is_there("draft-bbbbbb"));
+  std::string made;
+  {
+    const auto draft = Draft::make(folder_ / "cache");
+    ASSERT_TRUE(draft) << draft.error().message;
+    made = draft->path();
+    folder_.write("cache/" + fs::path(made).filename().string() + "/file", "made just now");
+    EXPECT_THAT(cut(everything), HasSubstr("3 of 5 entries"));
+    EXPECT_TRUE(fs::exists(made + "/file"));
+  }
+  EXPECT_FALSE(fs::exists(made));
   EXPECT_TRUE(is_there("mine.txt"));
+  fs::remove(path("mine.txt"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "cache")) << "the locks of drafts are gone, too";
+}
+
+// How a process ends that does this in the folder, as a user without rights if we are root.
+template <class What>
+int without_rights(const std::string& folder, What what) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t somebody = 61234;
+    if (chdir(folder.c_str()) != 0) _exit(100);
+    if (geteuid() == 0) {
+      if (chown(".", somebody, somebody) != 0) _exit(101);
+      for (const auto& each : fs::recursive_directory_iterator("."))
+        if (lchown(each.path().c_str(), somebody, somebody) != 0) _exit(101);
+      if (setgroups(0, nullptr) != 0 || setresuid(somebody, somebody, somebody) != 0) _exit(102);
+    }
+    _exit(what());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_F(CacheTest, NoFolderThatCannotBeReadHidesBytes) {
+  add("entry", 1000);
+  folder_.write("cache/hides/tree/closed/file", std::string(entry_bytes, 'x'));
+  folder_.write("cache/.closed/file", std::string(entry_bytes, 'x'));
+  add("new", 3000);
+  EXPECT_EQ(without_rights(folder_ / "cache",
+                           [] {
+                             if (chmod("hides/tree/closed", 0) != 0 || chmod(".closed", 0) != 0)
+                               return 1;
+                             const std::string said = cut_cache(".", everything, for_long());
+                             if (!said.starts_with("2 of 4 entries")) return 2;
+                             if (fs::exists("hides") || fs::exists(".closed")) return 3;
+                             return fs::exists("entry/out") && fs::exists("new/out") ? 0 : 4;
+                           }),
+            0);
+}
+
+// The folders are so deep that no path names them.
+TEST_F(CacheTest, NoPathThatIsTooLongHidesBytes) {
+  add("entry", 1000);
+  add("deep", 2000);
+  Fd folder(open(path("deep").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string name(200, 'd');
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(mkdirat(folder.get(), name.c_str(), 0755), 0);
+    folder = Fd(openat(folder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_TRUE(folder);
+  }
+  EXPECT_THAT(cut(everything), HasSubstr("1 of 2 entries"));
+  EXPECT_FALSE(is_there("deep"));
+  EXPECT_TRUE(is_there("entry"));
+}
+
+// Counting may take half of the time. Here it needs all of it, so that removing has the other half.
+TEST_F(CacheTest, WhatIsNotCountedInTimeGoesTheLeastRecentlyUsedFirst) {
+  using std::chrono::steady_clock;
+  add("old", 1000);
+  add("new", 2000);
+  for (int i = 0; i < 5000; ++i) folder_.write("cache/new/" + std::to_string(i), "");
+  folder_.write("cache/used/out", "x");
+  const auto used = lock_entry(path("used"), Hold::shared, briefly());
+  ASSERT_TRUE(used);
+  std::string said;
+  // If this process has to wait for a CPU, there is no time left, and nothing goes.
+  for (int i = 0; i < 200 && said.empty(); ++i) {
+    const auto began = steady_clock::now();
+    EXPECT_EQ(cut(everything), "");
+    const auto needed = steady_clock::now() - began;
+    said = cut_cache(folder_ / "cache", everything,
+                     {.stop_fd = -1, .until = steady_clock::now() + needed});
+  }
+  EXPECT_THAT(said, AllOf(HasSubstr("of 3 entries"), HasSubstr("at least")));
+  EXPECT_FALSE(is_there("old"));
+  EXPECT_TRUE(is_there("used/out"));
+}
+
+TEST_F(CacheTest, ALockThatIsNoneDoesNotKeepItsEntry) {
+  for (const char* name : {"linked", "piped", "closed"}) add(name, 1000);
+  fs::remove(path("linked.lock"));
+  fs::create_symlink(folder_ / "outside", path("linked.lock"));
+  fs::remove(path("piped.lock"));
+  ASSERT_EQ(mkfifo(path("piped.lock").c_str(), 0600), 0);
+  ASSERT_EQ(chmod(path("closed.lock").c_str(), 0), 0);
+  folder_.write("cache/alone.lock", "");
+  EXPECT_THAT(cut(1), HasSubstr("3 of 3 entries"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
+  EXPECT_FALSE(fs::exists(folder_ / "outside"));
 }
 
 TEST_F(CacheTest, FilesAndDottedFoldersCountAndGoToo) {

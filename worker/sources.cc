@@ -176,22 +176,19 @@ Result<std::string> digest_of(const fs::path& tree) {
   return hash.hex().substr(0, 32);
 }
 
-Result<Sources> keep(const fs::path& draft, const fs::path& cache) {
-  const auto digest = digest_of(draft);
+Result<Sources> keep(const Draft& draft, const fs::path& cache) {
+  const auto digest = digest_of(draft.path());
   if (!digest) return std::unexpected(digest.error());
   const fs::path path = cache / ("sources-2-" + *digest);  // early versions kept no file times
   std::error_code error;
   // There may already be an equal copy. If somebody has changed it since, it is replaced.
   if (fs::is_directory(path, error) && digest_of(path).value_or("") != *digest &&
-      !remove_entry(cache, path)) {
-    fs::remove_all(draft, error);
+      !remove_entry(cache, path))
     return fail(
         fmt::format("the copy {} was changed and cannot be replaced: try again when no experiment "
                     "uses the copy, or remove the copy",
                     path.string()));
-  }
-  fs::rename(draft, path, error);
-  fs::remove_all(draft, error);
+  fs::rename(draft.path(), path, error);
   if (!fs::is_directory(path, error)) return fail(fmt::format("cannot write {}", path.string()));
   return Sources{*digest, path.string()};
 }
@@ -213,21 +210,17 @@ Result<Sources> take_sources(const std::string& directory, const std::vector<std
                              const std::string& cache) {
   std::error_code error;
   fs::create_directories(cache, error);
-  std::string folder = cache + "/draft-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
-  const fs::path draft = folder;
+  const auto draft = Draft::make(cache);
+  if (!draft) return std::unexpected(draft.error());
   Copied counted;
   Result<void> copied;
-  if (names.empty()) copied = copy_folder(directory, draft, cache, counted);
+  if (names.empty()) copied = copy_folder(directory, draft->path(), cache, counted);
   for (const std::string& name : names)
-    if (copied) copied = copy_named(directory, name, draft, cache, counted);
-  if (copied) {
-    auto kept = keep(draft, cache);
-    if (kept) kept->left_out = words_of(counted.left_out);
-    return kept;
-  }
-  fs::remove_all(draft, error);
-  return std::unexpected(copied.error());
+    if (copied) copied = copy_named(directory, name, draft->path(), cache, counted);
+  if (!copied) return std::unexpected(copied.error());
+  auto kept = keep(*draft, cache);
+  if (kept) kept->left_out = words_of(counted.left_out);
+  return kept;
 }
 
 Result<void> copy_tree(const std::string& from, const std::string& to) {
@@ -248,32 +241,19 @@ Result<void> copy_tree(const std::string& from, const std::string& to) {
   return {};
 }
 
-namespace {
-
-struct Draft {
-  std::string path;
-  ~Draft() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-};
-
-}  // namespace
-
 Result<Sources> take_revision(const RevisionOf& from, const std::vector<std::string>& names,
                               const std::string& cache, const machine::Launch& how) {
   if (!plan::is_resolved(from.revision))
     return fail(fmt::format("'{}' is not the full name of a commit", from.revision));
   std::error_code error;
   fs::create_directories(cache, error);
-  std::string folder = cache + "/draft-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return fail_errno("cannot create " + folder);
-  const Draft draft{folder};
+  const auto draft = Draft::make(cache);
+  if (!draft) return std::unexpected(draft.error());
   revisions::Repository repository(from.directory);
   repository.how = how;
   const auto way = revisions::way_from_top(repository);
   if (!way) return std::unexpected(way.error());
-  const std::string tree = folder + "/tree";
+  const std::string tree = draft->path() + "/tree";
   if (auto there = revisions::check_out(repository, {.folder = tree, .revision = from.revision});
       !there)
     return std::unexpected(there.error());

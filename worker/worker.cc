@@ -87,11 +87,8 @@ class Worker {
     protocol::SetupReply reply;
     auto topology = machine::Topology::load();
     if (!topology) return {.error = topology.error().message};
-    const char* node = std::getenv(protocol::node_name);
-    const machine::Facts facts = machine::read_facts(*topology, "", node == nullptr ? "" : node);
-    reply.machine_key = facts.key;
-    reply.machine_host = facts.host;
-    reply.machine_facts = facts.facts_json;
+    if (const char* node = std::getenv(protocol::node_name))
+      reply.machine_facts = machine::read_facts(*topology, "", node).facts_json;
     const machine::UserLimits limits = machine::limits_from_environment();
     if (!limits.refused.empty()) return {.error = limits.refused};
     if (!limits.lacking.empty())
@@ -111,7 +108,6 @@ class Worker {
       return reply;
     }
     reply.trial_cpus = machine::to_string(choice->trial);
-    reply.other_cpus = choice->others;
     reply.notes.push_back(
         fmt::format("why these CPUs: {}", fmt::join(topology->reasons(*choice), "; ")));
     if (!machine::has_own_shared_memory())

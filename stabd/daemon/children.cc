@@ -5,17 +5,21 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "base/time.h"
 #include "machine/program.h"
 
@@ -145,13 +149,18 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   if (!file) return std::unexpected(file.error());
   if (auto written = write_all(file->get(), start.line + "\n"); !written)
     return std::unexpected(written.error());
+  // Without O_NONBLOCK, a reader that prints much would wait for us.
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_errno("cannot make a pipe");
+  Fd printed(ends[0]);
+  const Fd print(ends[1]);
   machine::ContainedStart what;
   what.argv = {start.program, "--reader"};
   what.environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8"};
   what.uid = geteuid();
   what.gid = getegid();
   what.passed_fd = file->get();
-  what.output_fd = STDERR_FILENO;
+  what.output_fd = print.get();
   what.privileged = true;  // it opens the files that the daemon opens
   what.own_session = false;
 
@@ -163,6 +172,7 @@ Result<std::shared_ptr<ReaderProcess>> ReaderProcess::start(uv_loop_t* loop,
   if (!child) return std::unexpected(child.error());
   reader->child_ = std::move(*child);
   reader->file_ = std::move(*file);
+  reader->printed_ = std::move(printed);
   reader->ended_ = std::move(ended);
   return reader;
 }
@@ -196,7 +206,23 @@ void ReaderProcess::end() {
   child_->end();
 }
 
+// An archive may have taken the reader over, so our log gets its output without control characters
+// and up to a limit.
+void ReaderProcess::log_printed() const {
+  constexpr std::size_t most_logged = std::size_t{8} << 10;
+  constexpr std::size_t most_of_line = 500;
+  std::string text(most_logged, '\0');
+  const ssize_t size = read(printed_.get(), text.data(), text.size());
+  std::string_view rest(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) spdlog::warn("a reader printed: {}", one_line(rest.substr(0, end), most_of_line));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
 void ReaderProcess::process_ended(std::optional<int> status) {
+  log_printed();
   const auto ended = std::exchange(ended_, nullptr);
   if (!ended) return;
   if (!killed_for_.empty()) return ended(fail(killed_for_));

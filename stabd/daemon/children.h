@@ -63,7 +63,7 @@ class LoopChild {
 };
 
 // One reader process (stabd/reader) as the loop sees it: it gets a request and returns a file with
-// the answer.
+// the answer. It has no streams of ours. What it printed is logged when it has ended.
 
 struct ReaderStart {
   std::string program;         // stabd itself
@@ -100,10 +100,12 @@ class ReaderProcess {
 
  private:
   ReaderProcess() = default;
+  void log_printed() const;
   void process_ended(std::optional<int> status);
 
   std::shared_ptr<LoopChild> child_;
   Fd file_;
+  Fd printed_;
   OnEnded ended_;
   std::string killed_for_;
 };

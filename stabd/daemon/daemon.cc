@@ -54,6 +54,10 @@ class Daemon::Around final : public Surroundings {
   void stop_worker(std::size_t place) override { daemon_.workshop_.stop(place); }
   std::chrono::nanoseconds node_patience() override { return daemon_.workshop_.node_patience(); }
 
+  Result<machine::Facts> facts() override { return daemon_.workshop_.facts(); }
+  Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) override {
+    return daemon_.workshop_.cpus_beside(trial);
+  }
   void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) override {
     run_on(cpus);
     daemon_.readers_->use_cpus(cpus);
@@ -114,8 +118,13 @@ class Daemon::Around final : public Surroundings {
   std::string cache(const store::Experiment& experiment) override {
     return daemon_.workshop_.cache_of(experiment);
   }
+  // Each folder of an account gets the same share of the account's limit. 0 would mean no limit.
   std::uint64_t cache_limit() override {
-    return daemon_.options_.limits.cache_of_user.value_or(daemon_.workshop_.usual_cache_limit());
+    const std::uint64_t limit =
+        daemon_.options_.limits.cache_of_user.value_or(daemon_.workshop_.usual_cache_limit());
+    const std::size_t folders = daemon_.workshop_.count_caches(
+        [this](std::uint32_t uid) { return daemon_.accounts_.is_same(uid, experiment().uid); });
+    return std::max<std::uint64_t>(limit / folders, 1);
   }
   void tell(std::string_view trouble, const std::string& reason) override {
     daemon_.notices_.tell(experiment(), &daemon_.session_->plan(), trouble, reason,
@@ -217,7 +226,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               .limit = options_.read_limit,
               .is_trusted = [this](std::uint32_t account) { return queue_.is_trusted(account); }})),
       room_(*loop_, *readers_, [this] { tell_company(); }),
-      notices_(loop_->get(), *store_, *readers_,
+      accounts_("/etc/subuid", geteuid()),
+      notices_(loop_->get(), *store_, *readers_, accounts_,
                {.program = options_.program,
                 .database = database_in(options_.state_directory),
                 .containment = workshop_.containment()},
@@ -225,9 +235,8 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                [this] {
                  if (ending_.is_leaving()) ending_.leave();
                }),
-      accounts_("/etc/subuid", geteuid()),
       retries_(*loop_, *store_, queue_, accounts_, [this] { run_next(); }),
-      maintenance_(*loop_, *store_, options_.retention, [this] { tell_company(); }),
+      maintenance_(*loop_, *store_, accounts_, options_.retention, [this] { tell_company(); }),
       leavings_(*loop_),
       clients_(*loop_, options_.limits, options_.idle_limit, accounts_),
       look_(*loop_, options_.machine_root),
@@ -585,9 +594,7 @@ Result<void> Daemon::cancel(store::Id id) {
     cancelled = row;
   });
   if (!changed) return changed;
-  const auto plan = plan::read_plan(cancelled.plan);
-  notices_.tell(cancelled, plan ? &*plan : nullptr, cancelled.state, cancelled.reason,
-                std::nullopt);
+  notices_.tell_unread(cancelled, cancelled.state, cancelled.reason);
   return {};
 }
 

@@ -166,9 +166,9 @@ class Daemon final : private Ending::Steps {
   std::unique_ptr<Session> session_;
   std::unique_ptr<Readers> readers_;
   RoomForReaders room_;
+  Accounts accounts_;
   Notices notices_;
   Readers::Ticket session_reading_ = 0;
-  Accounts accounts_;
   Retries retries_;
   Maintenance maintenance_;
   Leavings leavings_;  // takes over the spools of clients, so it must be there as long as they are

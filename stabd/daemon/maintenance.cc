@@ -28,7 +28,8 @@ Result<void> Imports::begin(Asker& client, std::uint32_t uid,
                             std::shared_ptr<archive::Spool>& spool) {
   auto intake = archive::Intake::open(spool->parts());
   if (!intake) return fail(intake.error().message);
-  imports_.add(uid, {.client = &client, .uid = uid, .spool = &spool, .intake = std::move(*intake)});
+  imports_.add(accounts_.of(uid),
+               {.client = &client, .uid = uid, .spool = &spool, .intake = std::move(*intake)});
   return {};
 }
 
@@ -80,13 +81,13 @@ constexpr milliseconds maintenance_after_trouble{2000};
 
 }  // namespace
 
-Maintenance::Maintenance(Clock& clock, store::Store& store, const settings::Retention& retention,
-                         std::function<void()> changed)
+Maintenance::Maintenance(Clock& clock, store::Store& store, const Accounts& accounts,
+                         const settings::Retention& retention, std::function<void()> changed)
     : clock_(clock),
       retention_(retention),
       changed_(std::move(changed)),
-      upkeep_(store),
-      imports_(store, upkeep_),
+      upkeep_(store, [&accounts](std::uint32_t uid) { return accounts.of(uid); }),
+      imports_(store, upkeep_, accounts),
       work_timer_(clock.timer([this] { keep_up(); })),
       import_timer_(clock.timer([this] {
         import_beside_ = true;

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/turns.h"
 #include "stabd/archive.h"
+#include "stabd/daemon/host.h"
 #include "stabd/daemon/part.h"
 #include "stabd/settings.h"
 #include "stabd/upkeep.h"
@@ -41,11 +42,12 @@ class Leavings {
 };
 
 // Imports of archives that a reader has verified and split into parts. The store takes the parts
-// piece by piece, and users take turns.
+// piece by piece, and accounts take turns.
 class Imports {
  public:
   // An import that is given up leaves its rows to `upkeep`.
-  Imports(store::Store& store, upkeep::Upkeep& upkeep) : store_(store), upkeep_(upkeep) {}
+  Imports(store::Store& store, upkeep::Upkeep& upkeep, const Accounts& accounts)
+      : store_(store), upkeep_(upkeep), accounts_(accounts) {}
 
   // Adds the import of a client's archive. `spool` has the archive's parts. It is the client's own
   // one, which is released when the client is answered.
@@ -67,6 +69,7 @@ class Imports {
 
   store::Store& store_;
   upkeep::Upkeep& upkeep_;
+  const Accounts& accounts_;
   Turns<Import> imports_;
 };
 
@@ -76,8 +79,8 @@ class Imports {
 class Maintenance {
  public:
   // `changed` is called whenever import_runs_beside() may have changed.
-  Maintenance(Clock& clock, store::Store& store, const settings::Retention& retention,
-              std::function<void()> changed);
+  Maintenance(Clock& clock, store::Store& store, const Accounts& accounts,
+              const settings::Retention& retention, std::function<void()> changed);
 
   // Continues the removals that an earlier daemon began, and looks for old data, now and later.
   void start();

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "protocol/messages.h"
 #include "stabd/archive.h"
@@ -78,6 +81,8 @@ using testing::IsEmpty;
 class MaintenanceTest : public testing::Test {
  protected:
   static constexpr std::uint32_t ada = 1000;
+  static constexpr std::uint32_t bob = 1001;
+  static constexpr std::uint32_t first_of_ada = 100'000;  // her subordinate ids
 
   MaintenanceTest() {
     const store::Remembering opened;
@@ -99,7 +104,7 @@ class MaintenanceTest : public testing::Test {
     for (std::uint32_t position = 0; position < 300; ++position)
       trials.push_back(store::example_trial(row_.id, position));
     EXPECT_TRUE(store_->add_trials(trials));
-    maintenance_.emplace(clock_, *store_, settings::Retention(), [this] { ++changes_; });
+    maintenance_.emplace(clock_, *store_, accounts_, settings::Retention(), [this] { ++changes_; });
   }
   // A client has sent the experiment's archive, and a reader has split it.
   void send(std::shared_ptr<archive::Spool>& spool, bool believed = false) {
@@ -112,6 +117,10 @@ class MaintenanceTest : public testing::Test {
     send(spool_);
     ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
   }
+  struct Sender {
+    std::shared_ptr<archive::Spool> spool{};
+    AskerOfTest client{};
+  };
   void remove() { ASSERT_TRUE(maintenance_->remove(row_, "by a test")); }
   std::uint64_t trials_left() { return store_->content(row_.id).value().trials; }
   static void refuse_writing(bool refused) {
@@ -123,6 +132,7 @@ class MaintenanceTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   store::Experiment row_;
   ClockOfTest clock_;
+  const Accounts accounts_{"1000:100000:100", 0, [](const std::string&) { return std::nullopt; }};
   int changes_ = 0;
   std::shared_ptr<archive::Spool> spool_;
   AskerOfTest client_;
@@ -160,7 +170,7 @@ TEST_F(MaintenanceTest, TheNextDaemonContinuesARemoval) {
   maintenance_->stop();
   clock_.pass(1h);
   EXPECT_GT(trials_left(), 0U);
-  maintenance_.emplace(clock_, *store_, settings::Retention(), [] {});
+  maintenance_.emplace(clock_, *store_, accounts_, settings::Retention(), [] {});
   maintenance_->start();
   clock_.pass(1s);
   EXPECT_EQ(trials_left(), 0U);
@@ -261,6 +271,25 @@ TEST_F(MaintenanceTest, ImportsAndRemovalsTakeTurns) {
   clock_.pass(1s);
   EXPECT_FALSE(client_.awaits || other.awaits);
   EXPECT_EQ(trials_left(), 0U);
+}
+
+// Bob's only import is done while each of Ada's still has half of its pieces before it.
+TEST_F(MaintenanceTest, ImportsOfSubordinateIdsTakeTheTurnsOfTheirOwner) {
+  std::vector<Sender> of_ada(8);
+  Sender of_bob;
+  std::uint32_t uid = first_of_ada;
+  for (Sender& each : of_ada) {
+    send(each.spool);
+    ASSERT_TRUE(maintenance_->import(each.client, uid++, each.spool));
+  }
+  send(of_bob.spool);
+  ASSERT_TRUE(maintenance_->import(of_bob.client, bob, of_bob.spool));
+  for (int i = 0; i < 10'000 && of_bob.client.awaits; ++i) clock_.pass(1ms);
+  EXPECT_FALSE(of_bob.client.awaits);
+  EXPECT_GE(std::ranges::count_if(of_ada, [](const Sender& each) { return each.client.awaits; }),
+            std::ssize(of_ada) - 1);
+  clock_.pass(1min);
+  for (const Sender& each : of_ada) EXPECT_FALSE(each.client.awaits);
 }
 
 TEST_F(MaintenanceTest, OldExperimentsAreRemovedOnTheirDay) {

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "cluster/slurm.h"
+#include "protocol/lines.h"
 #include "protocol/messages.h"
 #include "stabd/daemon/requests.h"
 #include "stabd/daemon/session/state.h"
@@ -45,11 +46,12 @@ std::string_view verdict_of(const protocol::ReportReply& answer) {
 
 }  // namespace
 
-Notices::Notices(uv_loop_t* loop, store::Store& store, Readers& readers, NoticesOptions options,
-                 const settings::Notify& own, std::function<void()> sent)
+Notices::Notices(uv_loop_t* loop, store::Store& store, Readers& readers, const Accounts& accounts,
+                 NoticesOptions options, const settings::Notify& own, std::function<void()> sent)
     : loop_(loop),
       store_(store),
       readers_(readers),
+      accounts_(accounts),
       options_(std::move(options)),
       own_(own),
       sent_(std::move(sent)) {}
@@ -65,7 +67,7 @@ void Notices::use_cpus(const std::vector<unsigned>& cpus) {
 }
 
 void Notices::end() {
-  for (const store::Id id : awaiting_verdict_) note_unsent(id, notice_cut_short);
+  for (const store::Id id : awaiting_reader_) note_unsent(id, notice_cut_short);
   // All notifiers share one deadline, even if several of their processes are traced and do not end.
   const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
   for (const auto& [user, notifier] : notifiers_) notifier->end(until);
@@ -73,7 +75,7 @@ void Notices::end() {
 }
 
 Notifier& Notices::notifier_of(const Notice& notice) {
-  auto& notifier = notifiers_[{notice.of, notice.ours}];
+  auto& notifier = notifiers_[{accounts_.of(notice.of), notice.ours}];
   if (notifier) return *notifier;
   notifier = std::make_unique<Notifier>(
       loop_, options_.containment, options_.program, own_.time_limit,
@@ -90,7 +92,7 @@ void Notices::note_unsent(store::Id id, const std::string& why) {
 }
 
 bool Notices::owed() const {
-  return !awaiting_verdict_.empty() ||
+  return !awaiting_reader_.empty() ||
          std::ranges::any_of(notifiers_, [](const auto& each) { return each.second->busy(); });
 }
 
@@ -120,17 +122,49 @@ void Notices::tell(const store::Experiment& row, const plan::Plan* plan, std::st
   protocol::ReadRequest request{
       .reading = protocol::Reading::compare, .experiments = {row}, .format = "text"};
   request.database = options_.database;
-  const auto place = awaiting_verdict_.insert(row.id);
-  readers_.ask(row.uid, protocol::encode(request),
+  const auto place = awaiting_reader_.insert(row.id);
+  readers_.ask(accounts_.of(row.uid), protocol::encode(request),
                [this, place, notices = std::move(notices),
                 json = std::move(json)](const Result<Fd>& answer) mutable {
                  const auto line = answer ? line_in(*answer) : fail(answer.error().message);
                  const auto reply = line ? protocol::decode_reply<protocol::ReportReply>(*line)
                                          : Result<protocol::ReportReply>(fail(""));
-                 awaiting_verdict_.erase(place);
+                 awaiting_reader_.erase(place);
                  if (reply) json["verdict"] = verdict_of(*reply);
                  send(std::move(notices), json);
                });
+}
+
+void Notices::tell_unread(const store::Experiment& row, std::string_view event,
+                          const std::string& reason) {
+  tell(row, nullptr, event, reason, std::nullopt);
+  // A key may contain escape sequences.
+  if (!row.plan.contains("notify") && !row.plan.contains('\\')) return;
+  const protocol::ReadRequest request{
+      .reading = protocol::Reading::notice, .uid = row.uid, .gid = row.gid};
+  Notice notice{.experiment = row.id,
+                .of = row.uid,
+                .directory = row.directory,
+                .uid = row.uid,
+                .gid = row.gid,
+                .ours = false};
+  const auto place = awaiting_reader_.insert(row.id);
+  readers_.ask_of_plan(
+      accounts_.of(row.uid), protocol::encode(request) + "\n" + row.plan,
+      [this, place, notice = std::move(notice),
+       json = describe(row, event, reason, std::nullopt)](const Result<Fd>& answer) mutable {
+        awaiting_reader_.erase(place);
+        const auto line =
+            answer ? text_in(*answer, protocol::most_decoded) : fail(answer.error().message);
+        if (!line)
+          note_unsent(notice.experiment, "the notice is not sent: " + line.error().message);
+        // The plan may have taken over its reader, but it could name any command anyway.
+        const auto reply = line ? protocol::decode_reply<protocol::NoticeReply>(*line)
+                                : Result<protocol::NoticeReply>(fail(""));
+        if (!reply || reply->command.empty()) return sent_();
+        notice.command = reply->command;
+        send({std::move(notice)}, json);
+      });
 }
 
 void Notices::drain(const store::Experiment& row, const std::string& node,

@@ -20,6 +20,7 @@
 #include "machine/containment.h"
 #include "plan/plan.h"
 #include "stabd/daemon/children.h"
+#include "stabd/daemon/host.h"
 #include "stabd/daemon/readers.h"
 #include "stabd/daemon/session/schedule.h"
 #include "stabd/settings.h"
@@ -35,10 +36,10 @@ struct NoticesOptions {
 
 class Notices {
  public:
-  // `readers` are asked for verdicts. A notice that could not be sent becomes an event of its
+  // `readers` are asked for verdicts, and read plans. A notice that could not be sent becomes an event of its
   // experiment. `sent` is called from the loop whenever owed() may have become false.
-  Notices(uv_loop_t* loop, store::Store& store, Readers& readers, NoticesOptions options,
-          const settings::Notify& own, std::function<void()> sent);
+  Notices(uv_loop_t* loop, store::Store& store, Readers& readers, const Accounts& accounts,
+          NoticesOptions options, const settings::Notify& own, std::function<void()> sent);
 
   void use_settings(const settings::Notify& own);
   // Commands stay off the CPUs of trials.
@@ -47,6 +48,8 @@ class Notices {
   // `event` is the last state, or the trouble. The plan is nullptr if it can't be read.
   void tell(const store::Experiment& row, const plan::Plan* plan, std::string_view event,
             const std::string& reason, const std::optional<Counts>& counts);
+  // The same for an experiment whose plan nobody has read: a reader finds the plan's command.
+  void tell_unread(const store::Experiment& row, std::string_view event, const std::string& reason);
   // Tells Slurm to give the node to nobody, with our own rights.
   void drain(const store::Experiment& row, const std::string& node, const std::string& reason);
   // Whether there are notices that were not sent yet.
@@ -63,15 +66,16 @@ class Notices {
   uv_loop_t* loop_;
   store::Store& store_;
   Readers& readers_;
+  const Accounts& accounts_;
   NoticesOptions options_;
   settings::Notify own_;
   std::function<void()> sent_;
   std::vector<unsigned> cpus_;
-  // The key is the user, and whether the command is the daemon's own. The notices of one notifier
+  // The key is the account, and whether the command is the daemon's own. The notices of one notifier
   // wait for each other, but never for another user's notices.
   std::map<std::pair<std::uint32_t, bool>, std::unique_ptr<Notifier>> notifiers_;
-  // Experiments whose notices wait for a reader's verdict.
-  std::multiset<store::Id> awaiting_verdict_;
+  // Experiments whose notices wait for a reader.
+  std::multiset<store::Id> awaiting_reader_;
 };
 
 }  // namespace stab::daemon

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "plan/reading/reader.h"
 #include "protocol/messages.h"
+#include "protocol/reading.h"
 #include "stabd/daemon/loop.h"
 #include "store/test_support.h"
 
@@ -58,7 +59,7 @@ class NoticesTest : public testing::Test {
   }
   void use(const settings::Notify& own) {
     own_ = own;
-    notices_.emplace(loop_->get(), *store_, *readers_,
+    notices_.emplace(loop_->get(), *store_, *readers_, accounts_,
                      NoticesOptions{.program = "", .database = directory_ / "stab.db"}, own,
                      [this] { ++sent_; });
   }
@@ -93,6 +94,7 @@ class NoticesTest : public testing::Test {
   std::optional<plan::Plan> plan_;
   settings::Notify own_;
   std::unique_ptr<Readers> readers_;
+  const Accounts accounts_{"", geteuid(), [](const std::string&) { return std::nullopt; }};
   std::optional<Notices> notices_;
   int sent_ = 0;
 };
@@ -120,6 +122,38 @@ TEST_F(NoticesTest, OnlyTroubleIsToldIfTheSettingsSaySo) {
   tell("failed");
   run_until_sent();
   EXPECT_EQ(got()["event"], "failed");
+}
+
+// The daemon itself never reads the plan of an experiment that has not begun.
+TEST_F(NoticesTest, AReaderFindsTheCommandOfAPlanThatNobodyHasRead) {
+  notices_->use_settings({});
+  row_.uid = geteuid();
+  row_.gid = getegid();
+  row_.plan = "a plan without a command";
+  notices_->tell_unread(row_, "cancelled", "why");
+  EXPECT_FALSE(notices_->owed());
+  // The reader gets the plan's lines after the request.
+  script("reader", "cp /proc/self/fd/3 " + folder_ + "/asked\n: >/proc/self/fd/3\necho '" +
+                       protocol::encode(protocol::NoticeReply{.command = {folder_ + "/command"}}) +
+                       "' >/proc/self/fd/3\n");
+  row_.plan = "[experiment]\nnotify = ['x']\n";
+  notices_->tell_unread(row_, "cancelled", "why");
+  EXPECT_TRUE(notices_->owed());
+  run_until_sent();
+  EXPECT_EQ(got()["event"], "cancelled");
+  EXPECT_EQ(got()["verdict"], nullptr);
+  EXPECT_THAT(read_file(folder_ + "/asked", 10'000).value(),
+              testing::EndsWith("}\n[experiment]\nnotify = ['x']\n\n"));
+  EXPECT_THAT(noted(), testing::IsEmpty());
+}
+
+TEST_F(NoticesTest, ANoticeWhosePlanCannotBeReadIsNoted) {
+  notices_->use_settings({});
+  script("reader", "exit 3\n");
+  row_.plan = "[experiment]\nnotify = ['x']\n";
+  notices_->tell_unread(row_, "cancelled", "why");
+  run_until_sent();
+  EXPECT_THAT(noted(), testing::ElementsAre(testing::HasSubstr("the notice is not sent: ")));
 }
 
 TEST_F(NoticesTest, WithoutACommandNothingIsOwed) {

@@ -4,10 +4,17 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -185,6 +192,34 @@ TEST_F(ReadersTest, WhoSubmitsOnePlanDoesNotWaitForAllOfThoseWhoSubmitMany) {
       EXPECT_EQ(number, last + 1);
       last = number;
     }
+}
+
+// What they print reaches our log as lines, and our own stderr is not theirs.
+TEST_F(ReadersTest, NoStreamOfTheDaemonIsTheirs) {
+  const std::string program =
+      "#!/bin/sh\nread line </proc/self/fd/3\nreadlink /proc/$$/fd/1 /proc/$$/fd/2 >\"$line\"\n"
+      "printf 'a\\033[2Jb\\n\\nlast'\n"
+      "head -c 100000 /dev/zero | tr '\\0' x >&2\n";
+  ASSERT_TRUE(write_file_atomically(folder_ + "/reader", program));
+  ASSERT_EQ(chmod((folder_ + "/reader").c_str(), 0700), 0);
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "readers", std::make_shared<spdlog::sinks::ostream_sink_st>(said)));
+  bool ended = false;
+  readers_->ask(1, path("links"), [&ended](const Result<Fd>&) { ended = true; });
+  while (!ended) uv_run(&loop_, UV_RUN_ONCE);
+  spdlog::set_default_logger(before);
+  const std::string links = read_file(path("links"), 1000).value_or("");
+  std::array<char, 100> own{};
+  const ssize_t size = readlink("/proc/self/fd/2", own.data(), own.size());
+  ASSERT_GT(size, 0);
+  EXPECT_TRUE(links.starts_with("pipe:")) << links;
+  EXPECT_FALSE(links.contains(std::string_view(own.data(), static_cast<std::size_t>(size))));
+  EXPECT_TRUE(said.str().contains("a reader printed: a [2Jb\n")) << said.str();
+  EXPECT_TRUE(said.str().contains("a reader printed: last")) << said.str();
+  EXPECT_FALSE(said.str().contains('\x1b'));
+  EXPECT_LT(said.str().size(), 20'000U);
 }
 
 // R2

@@ -38,7 +38,7 @@ bool Retries::is_retried(store::Id id) {
   return find(id) != nullptr;
 }
 
-// Only one retry per user at a time: the queue's bounds do not count it until it waits there.
+// Only one retry per account at a time: the queue's bounds do not count it until it waits there.
 Result<void> Retries::may_begin(std::uint32_t uid, const store::Experiment& experiment) {
   const auto state = state_from(experiment.state);
   if (!state || !next(*state, Event::retry)) return fail(has_not_ended(experiment.id));
@@ -50,7 +50,8 @@ Result<void> Retries::may_begin(std::uint32_t uid, const store::Experiment& expe
         fmt::format("experiment {} was cancelled or failed after user {} had paused it: only root "
                     "can retry this experiment",
                     experiment.id, *experiment.held_by));
-  if (retries_.find([uid](const Retrying& each) { return each.uid == uid; }) != nullptr)
+  const std::uint32_t account = accounts_.of(uid);
+  if (retries_.find([account](const Retrying& each) { return each.account == account; }) != nullptr)
     return fail("another of your retries is still running: try again in a moment");
   return {};
 }
@@ -65,9 +66,10 @@ Result<void> Retries::begin(Asker& client, std::uint32_t uid, const store::Exper
   after.ended_ns = 0;
   const bool anyway = experiment.state != to_string(State::done);
   const store::Id id = experiment.id;
-  retries_.add(uid, {.client = &client,
-                     .uid = uid,
-                     .retry = upkeep::Retry(experiment, std::move(after), anyway)});
+  const std::uint32_t account = accounts_.of(uid);
+  retries_.add(account, {.client = &client,
+                         .account = account,
+                         .retry = upkeep::Retry(experiment, std::move(after), anyway)});
   client.await_answer([this, id] {
     if (Retrying* const left = find(id)) left->client = nullptr;
   });
@@ -79,7 +81,7 @@ void Retries::load(store::Id id) {
   auto row = store_.experiment(id);
   if (!row || !*row) return;  // verify_small_tables() has run before, and the damage is in the log
   (*row)->state = to_string(State::queued);
-  retries_.add((*row)->uid, {.retry = upkeep::Retry(std::move(**row))});
+  retries_.add(accounts_.of((*row)->uid), {.retry = upkeep::Retry(std::move(**row))});
 }
 
 void Retries::start() {

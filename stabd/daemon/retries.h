@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -42,8 +43,8 @@ class Retries {
 
  private:
   struct Retrying {
-    Asker* client = nullptr;  // the client that waits for the answer, or nullptr
-    std::uint32_t uid = ~0U;  // the user who asked, unless it was loaded
+    Asker* client = nullptr;                 // the client that waits for the answer, or nullptr
+    std::optional<std::uint32_t> account{};  // of the user who asked, unless it was loaded
     upkeep::Retry retry;
   };
   Retrying* find(store::Id id);

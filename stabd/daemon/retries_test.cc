@@ -59,7 +59,7 @@ class RetriesTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   ClockOfTest clock_;
   Queue queue_{owner, settings::standard().limits};
-  Accounts accounts_{"", owner, [](const std::string&) { return std::nullopt; }};
+  Accounts accounts_{"1000:100000:100", owner, [](const std::string&) { return std::nullopt; }};
   int queued_ = 0;
   std::optional<Retries> retries_;
   AskerOfTest client_;
@@ -118,6 +118,17 @@ TEST_F(RetriesTest, AUserHasOneAtATime) {
   EXPECT_TRUE(retries_->begin(third, owner, other)) << "the daemon's own user may have many";
   clock_.pass(1s);
   EXPECT_EQ(queued_, 3);
+}
+
+// Their owner has one at a time, however many ids she has.
+TEST_F(RetriesTest, SubordinateIdsShareTheOneRetryOfTheirOwner) {
+  ASSERT_TRUE(begin(client_, add(100'000, 2)));
+  AskerOfTest second;
+  for (const std::uint32_t uid : {ada, 100'001U})
+    EXPECT_THAT(begin(second, add(uid, 2)).error().message, HasSubstr("another of your retries"));
+  EXPECT_TRUE(begin(second, add(bob, 2)));
+  clock_.pass(1s);
+  EXPECT_EQ(queued_, 2);
 }
 
 TEST_F(RetriesTest, OnlyAnEndedExperimentThatNobodyHoldsIsRetried) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -397,9 +398,7 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
   if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
   if (auto made = make_private_folder(cache); !made) return made;
   run_on(allowed_cpus_);  // a worker starts with all CPUs that we may use
-  // Topology::load() takes the allowed CPUs from our own affinity, which run_on() has just reset.
-  if (!topology_)
-    if (auto topology = machine::Topology::load()) topology_ = *std::move(topology);
+  look_at_cpus();
   if (geteuid() == 0 && chown(cache.c_str(), experiment.uid, experiment.gid) != 0)
     return fail_errno("cannot give " + cache + " to the submitter");
   group_.reset();
@@ -419,6 +418,19 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
                 .network = network,
                 .doors = group_ ? group_->doors() : std::vector<std::string>()},
                std::move(events));
+}
+
+// Topology::load() takes the allowed CPUs from our own affinity, which run_on() has reset before
+// this call. It takes some milliseconds, so it is called again only if CPUs have come or gone.
+void Workshop::look_at_cpus() {
+  constexpr std::size_t most_text = 65536;
+  std::string seen = read_file("/sys/devices/system/cpu/online", most_text).value_or("") +
+                     machine::to_string(current_cpus());
+  if (topology_ && seen == seen_cpus_) return;
+  auto topology = machine::Topology::load();
+  if (!topology) return;
+  topology_ = *std::move(topology);
+  seen_cpus_ = std::move(seen);
 }
 
 std::string Workshop::record_of(std::size_t place) const {
@@ -535,13 +547,42 @@ std::string Workshop::passed() const {
   return group_ ? group_->reached() : std::string();
 }
 
+namespace {
+
+constexpr const char* no_topology = "cannot read which CPUs the machine has";
+
+}  // namespace
+
 Result<std::vector<machine::Finding>> Workshop::examine(unsigned trial_cpus) const {
-  if (!topology_) return fail("cannot read which CPUs the machine has");
+  if (!topology_) return fail(no_topology);
   return machine::examine(*topology_, options_.machine_root, trial_cpus);
+}
+
+Result<machine::Facts> Workshop::facts() const {
+  if (!topology_) return fail(no_topology);
+  return machine::read_facts(*topology_);
+}
+
+Result<machine::CpuChoice> Workshop::cpus_beside(const machine::CpuSet& trial) const {
+  if (!topology_) return fail(no_topology);
+  return topology_->take_cpus(trial);
 }
 
 std::string Workshop::cache_of(const store::Experiment& experiment) const {
   return fmt::format("{}/{}", options_.cache_directory, experiment.uid);
+}
+
+std::size_t Workshop::count_caches(const std::function<bool(std::uint32_t uid)>& is) const {
+  std::size_t count = 0;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(options_.cache_directory, error);
+       !error && it != std::filesystem::end(it); it.increment(error)) {
+    const std::string name = it->path().filename();
+    std::uint32_t uid = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), uid);
+    if (wrong == std::errc() && end == name.data() + name.size() && is(uid)) ++count;
+  }
+  return std::max<std::size_t>(count, 1);
 }
 
 // A tenth of the cache's file system. The cache's folder may not exist yet, so its nearest existing

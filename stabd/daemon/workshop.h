@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "cluster/slurm.h"
 #include "machine/containment.h"
+#include "machine/facts.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"
 #include "machine/topology.h"
@@ -173,17 +174,25 @@ class Workshop {
   [[nodiscard]] std::string passed() const;
   // Examines the machine for trials that use so many CPUs. Fails before the first worker.
   [[nodiscard]] Result<std::vector<machine::Finding>> examine(unsigned trial_cpus) const;
+  // The facts about the machine. Fails before the first worker.
+  [[nodiscard]] Result<machine::Facts> facts() const;
+  // The machine's CPUs if trials run on these ones. Fails before the first worker, and if we may
+  // not use these CPUs.
+  [[nodiscard]] Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) const;
 
   // The settings of the machine that the running experiment may change.
   machine::Keeper& keeper() { return keeper_; }
 
   // The folder for the builds of this experiment's user.
   [[nodiscard]] std::string cache_of(const store::Experiment& experiment) const;
-  // The bytes that this folder may have without a setting.
+  // The bytes that the folders of one account may have without a setting.
   [[nodiscard]] std::uint64_t usual_cache_limit() const;
+  // The number of such folders whose user is() names, at least 1.
+  [[nodiscard]] std::size_t count_caches(const std::function<bool(std::uint32_t uid)>& is) const;
 
  private:
   void prepare_groups();
+  void look_at_cpus();
   [[nodiscard]] std::string record_of(std::size_t place) const;
   [[nodiscard]] std::string token_of(std::size_t place) const;
   [[nodiscard]] WorkerStart head_for(std::size_t place, cluster::StepStart step) const;
@@ -197,6 +206,7 @@ class Workshop {
   std::string token_;
   std::string no_groups_;                      // why trials have no cgroup; "" if they have one
   std::optional<machine::Topology> topology_;  // loaded with the first worker
+  std::string seen_cpus_;  // the CPUs that were online, and ours, when it was loaded
   std::unique_ptr<machine::TrialGroup> group_;
   std::map<std::size_t, std::shared_ptr<WorkerProcess>> workers_;  // by place
 };

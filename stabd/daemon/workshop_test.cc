@@ -96,10 +96,37 @@ TEST_F(WorkshopTest, TheMachineIsExaminedWithAWorkerOnly) {
   run_until_ended();
 }
 
+TEST_F(WorkshopTest, TheMachinesFactsAndCpusAreThoseThatTheDaemonSees) {
+  EXPECT_FALSE(workshop_.facts());
+  use_worker("exit 0\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  const auto facts = workshop_.facts();
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(machine::facts_in(facts->facts_json)->key, facts->key);
+  const std::vector<unsigned>& all = workshop_.allowed_cpus();
+  const auto cpus = workshop_.cpus_beside({all.front()});
+  ASSERT_TRUE(cpus) << cpus.error().message;
+  EXPECT_EQ(cpus->trial, machine::CpuSet{all.front()});
+  EXPECT_EQ(machine::difference(cpus->others, all), machine::CpuSet{});
+  EXPECT_FALSE(workshop_.cpus_beside({all.back() + 1}));
+  EXPECT_FALSE(workshop_.cpus_beside({}));
+  run_until_ended();
+}
+
 TEST_F(WorkshopTest, EachUserHasAFolderInTheCache) {
   EXPECT_EQ(workshop_.cache_of({.uid = 1000}), directory_ / "some/cache/1000");
   EXPECT_GT(workshop_.usual_cache_limit(), 0U);
   EXPECT_LE(workshop_.usual_cache_limit(), std::uint64_t{16} << 30);
+}
+
+TEST_F(WorkshopTest, TheFoldersOfAnAccountAreCounted) {
+  const auto is_hers = [](std::uint32_t uid) { return uid == 1000 || uid / 1000 == 100; };
+  EXPECT_EQ(workshop_.count_caches(is_hers), 1U) << "there is no cache yet";
+  for (const char* name : {"1000", "1001", "100000", "100001", "100x", "-1"})
+    std::filesystem::create_directories(directory_ / "some/cache/" + name);
+  EXPECT_EQ(workshop_.count_caches(is_hers), 3U);
+  EXPECT_EQ(workshop_.count_caches([](std::uint32_t uid) { return uid == 5; }), 1U);
 }
 
 }  // namespace

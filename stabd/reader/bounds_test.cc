@@ -93,7 +93,12 @@ TEST(Bounds, WhoOnlyComputesReachesNothingThroughTheKernel) {
 #endif
   std::string name = testing::TempDir() + "alone-XXXXXX";
   const Fd file(mkostemp(name.data(), O_CLOEXEC));
+  // The log of a daemon that runs without a service manager.
+  std::string log_name = testing::TempDir() + "log-XXXXXX";
+  const Fd log(mkostemp(log_name.data(), O_CLOEXEC));
+  ASSERT_TRUE(log && write_all(log.get(), "a line\n"));
   const int status = status_of(wide, [&] {
+    if (dup2(log.get(), STDOUT_FILENO) < 0 || dup2(log.get(), STDERR_FILENO) < 0) return 10;
     const bool root = geteuid() == 0;
     if (!only_compute(root ? 61234 : geteuid(), root ? 61234 : getegid())) return 1;
     if (open("/etc/passwd", O_RDONLY) != -1 || errno != EPERM) return 2;
@@ -102,11 +107,17 @@ TEST(Bounds, WhoOnlyComputesReachesNothingThroughTheKernel) {
     if (fork() != -1 || kill(getpid(), 0) != -1 || setuid(0) != -1) return 5;
     std::vector<char> memory(std::size_t{8} << 20, 'x');
     if (!write_all(file.get(), std::string_view(memory.data(), 1000))) return 6;
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (ftruncate(stream, 0) != -1) return 7;
+      static_cast<void>(write_all(stream, "\x1b[2Jforged\n"));
+    }
     return 0;
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(read_file(log_name, 1000).value_or(""), "a line\n");
   unlink(name.c_str());
+  unlink(log_name.c_str());
 }
 
 }  // namespace

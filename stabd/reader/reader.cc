@@ -90,6 +90,9 @@ Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile&
 Result<void> answer_of_plan(const protocol::ReadRequest& request, std::string_view line,
                             AnswerFile& file);
 
+// Answers with the notice command of this plan.
+Result<void> answer_of_notice(std::string_view plan, AnswerFile& file);
+
 namespace {
 
 // Sanitizers use terabytes of address space.
@@ -149,6 +152,11 @@ void keep_within(const Bounds& bounds) {
 }
 
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
+  // A plan that takes this process over gets no stream of ours to write to or to empty.
+  const Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (!nowhere || dup2(nowhere.get(), stream) < 0)
+      return fail_errno("cannot redirect a stream to /dev/null");
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
                          setresuid(uid, uid, uid) != 0))
     return fail_errno("cannot switch to the user's rights");
@@ -469,9 +477,20 @@ Result<void> answer_of_plan(const ReadRequest& request, std::string_view line, A
   return file.add(submitted->plan);
 }
 
+Result<void> answer_of_notice(std::string_view text, AnswerFile& file) {
+  const auto plan = plan::read_plan(std::string(text));
+  if (!plan) return fail("the plan is not valid");
+  return file.add(protocol::encode(protocol::NoticeReply{.command = plan->notify}));
+}
+
 namespace {
 
 constexpr int request_fd = 3;
+
+// Requests with a plan that nobody has read yet.
+bool is_of_plan(protocol::Reading reading) {
+  return reading == protocol::Reading::plan || reading == protocol::Reading::notice;
+}
 
 // Lets everything else run first. If that is not possible, the reader only takes more time from
 // others. While the running experiment waits for an answer, no trial runs, so such requests do not
@@ -479,7 +498,7 @@ constexpr int request_fd = 3;
 void give_way(protocol::Reading reading) {
   if (reading == protocol::Reading::look || reading == protocol::Reading::finish) return;
   // A user who submits a plan waits for the answer, even if trials leave no CPU idle.
-  if (reading == protocol::Reading::plan) {
+  if (is_of_plan(reading)) {
     static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
     return;
   }
@@ -495,16 +514,17 @@ Result<void> refuse(AnswerFile& file, const std::string& why) {
   return file.end();
 }
 
-// `line` is a client's line, which the daemon has not looked at.
-Result<void> answer_request(const protocol::ReadRequest& request, std::string_view line,
+// `text` is a client's line or a plan, which the daemon has not read.
+Result<void> answer_request(const protocol::ReadRequest& request, std::string_view text,
                             AnswerFile& file) {
   give_way(request.reading);
   if (request.protocol != protocol::version) return fail(protocol::reader_mismatch());
-  if (request.reading == protocol::Reading::plan) {
-    keep_within(bounds_for(line.size()));
+  if (is_of_plan(request.reading)) {
+    keep_within(bounds_for(text.size()));
     if (auto alone = only_compute(request.uid, request.gid); !alone) return alone;
     if (auto begun = file.begin(); !begun) return begun;
-    return answer_of_plan(request, line, file);
+    return request.reading == protocol::Reading::plan ? answer_of_plan(request, text, file)
+                                                      : answer_of_notice(text, file);
   }
   if (is_of_archive(request.reading)) {
     if (auto begun = file.begin(); !begun) return begun;

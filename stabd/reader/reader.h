@@ -24,8 +24,8 @@ Bounds bounds_for(std::uint64_t bytes_of_file);
 // writes, as on a full disk.
 void keep_within(const Bounds& bounds);
 
-// Gives this process the user's rights and no capabilities. From here on it may only use memory,
-// the time and its open descriptors; every other system call fails.
+// Gives this process the user's rights and no capabilities, and /dev/null as its streams. From here
+// on it may only use memory, the time and its open descriptors; every other system call fails.
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
 
 // Descriptor 3 is a file with the request (protocol/reading.h), which the answer replaces. Returns

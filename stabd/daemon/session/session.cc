@@ -31,21 +31,22 @@ constexpr unsigned max_losses = 3;
 // be longer.
 constexpr std::chrono::seconds trial_grace{45};
 
+constexpr std::size_t most_line = 4096;
+
+bool is_short_line(const std::string& text) {
+  return text.size() <= most_line && one_line(text, most_line) == text;
+}
+
 // Trials may have taken over their worker, so every text that we store from its replies has a
-// length limit, and texts that are shown as a line must be one line.
+// length limit, and texts that are shown as a line must be one line. The facts about a node have
+// their own check (machine::facts_in()).
 std::string refusal_of(const protocol::SetupReply& reply) {
   constexpr std::size_t most_notes = 200;
-  constexpr std::size_t most_text = 4096;
-  constexpr std::size_t most_facts = std::size_t{1} << 20;
-  const auto is_short_line = [](const std::string& text) {
-    return text.size() <= most_text && one_line(text, most_text) == text;
-  };
-  if (reply.notes.size() > most_notes || reply.machine_facts.size() > most_facts)
-    return "the description of the machine is too long";
+  if (reply.notes.size() > most_notes) return "the description of the machine is too long";
   if (!reply.grade.empty() && !store::quietness_named(reply.grade))
     return "the grade of the machine is not known";
-  for (const std::string* text : {&reply.machine_key, &reply.machine_host, &reply.trial_cpus,
-                                  &reply.simulator, &reply.examined, &reply.loud})
+  for (const std::string* text :
+       {&reply.trial_cpus, &reply.simulator, &reply.examined, &reply.loud})
     if (!is_short_line(*text)) return "the description of the machine is not a single line";
   return std::ranges::all_of(reply.notes, is_short_line)
              ? ""
@@ -53,23 +54,32 @@ std::string refusal_of(const protocol::SetupReply& reply) {
 }
 
 std::string refusal_of(const protocol::NodeReply& reply) {
-  constexpr std::size_t most_path = 4096;
-  if (!plan::is_node(reply.node) || !plan::is_node(reply.job) || reply.cache.size() > most_path ||
-      one_line(reply.cache, most_path) != reply.cache)
+  if (!plan::is_node(reply.node) || !plan::is_node(reply.job) || !is_short_line(reply.cache))
     return "the description of the node is not valid";
   return "";
 }
 
 std::string refusal_of(const protocol::BuildReply& reply) {
   constexpr std::size_t most_word = 64;
-  constexpr std::size_t most_path = 4096;
   constexpr std::size_t most_output = std::size_t{64} << 10;
   if (reply.key.size() > most_word || reply.binary_sha256.size() > most_word ||
-      reply.directory.size() > most_path || reply.out.size() > most_path ||
-      reply.compilers.size() > most_output || reply.output.size() > most_output ||
-      reply.tidied.size() > most_output)
+      reply.output.size() > most_output)
     return "the description of a build is too long";
+  for (const std::string* text : {&reply.key, &reply.binary_sha256, &reply.directory, &reply.out,
+                                  &reply.compilers, &reply.in_place, &reply.tidied})
+    if (!is_short_line(*text)) return "the description of a build is not a single short line";
   return store::refusal_of(reply.readings);
+}
+
+// The CPUs of the worker's trials, if they are those that the plan asks for.
+Result<machine::CpuSet> cpus_reported(const std::string& list, const plan::Plan& plan) {
+  machine::CpuSet cpus = machine::cpus_in(list);
+  if (cpus.empty()) return fail("the worker did not report which CPUs the trials run on");
+  if (plan.cpu.empty() ? cpus.size() == plan.cpus : cpus == plan.cpu) return cpus;
+  return fail(fmt::format("the worker reports that trials run on CPU {}, but the plan asks for {}",
+                          machine::to_string(cpus),
+                          plan.cpu.empty() ? fmt::format("{} CPUs", plan.cpus)
+                                           : "CPU " + machine::to_string(plan.cpu)));
 }
 
 }  // namespace
@@ -295,12 +305,20 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
     return refuse(place.node.node.empty()
                       ? reply.error
                       : fmt::format("node {}: {}", place.node.node, reply.error));
-  place.cpus = {.trial = machine::cpus_in(reply.trial_cpus), .others = reply.other_cpus};
-  place.cpus.shared = place.cpus.others == place.cpus.trial;
-  if (place.cpus.trial.empty())
-    return refuse("the worker did not report which CPUs the trials run on");
-  const auto machine = store_.add_machine(
-      {.key = reply.machine_key, .host = reply.machine_host, .facts = reply.machine_facts});
+  const auto trial_cpus = cpus_reported(reply.trial_cpus, plan_);
+  if (!trial_cpus) return refuse(trial_cpus.error().message);
+  // What we see ourselves, the worker need not tell us.
+  const auto cpus = plan_.machines
+                        ? Result<machine::CpuChoice>(machine::CpuChoice{.trial = *trial_cpus})
+                        : around_.cpus_beside(*trial_cpus);
+  if (!cpus)
+    return refuse("the worker reports CPUs that this machine does not have: " +
+                  cpus.error().message);
+  const auto facts = plan_.machines ? machine::facts_in(reply.machine_facts) : around_.facts();
+  if (!facts) return refuse(facts.error().message);
+  place.cpus = *cpus;
+  const auto machine =
+      store_.add_machine({.key = facts->key, .host = facts->host, .facts = facts->facts_json});
   if (!machine) {
     stored(std::unexpected(machine.error()));
     return;
@@ -313,14 +331,15 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   if (!has_several() || is_first) experiment_.machine = *machine;
   // Later workers try to keep to the CPUs of the first trials.
   const bool may_be_elsewhere = plan_.machines && !has_several() && !has_trials(place);
-  if (experiment_.trial_cpus.empty() || may_be_elsewhere) experiment_.trial_cpus = reply.trial_cpus;
+  const std::string cpu_list = machine::to_string(place.cpus.trial);
+  if (experiment_.trial_cpus.empty() || may_be_elsewhere) experiment_.trial_cpus = cpu_list;
   if (!stored(store_.update_experiment(experiment_))) return;
   if (has_several())
     note(std::string(results::hardware_event),
-         fmt::format("{}: {}", place.node.node, machine::stored_facts(reply.machine_facts).kind));
-  note("machine", fmt::format("trials {}run on CPU {}",
-                              has_several() ? fmt::format("on node {} ", place.node.node) : "",
-                              reply.trial_cpus));
+         fmt::format("{}: {}", place.node.node, machine::stored_facts(facts->facts_json).kind));
+  note("machine",
+       fmt::format("trials {}run on CPU {}",
+                   has_several() ? fmt::format("on node {} ", place.node.node) : "", cpu_list));
   place.simulator = reply.simulator;
   place.grade = reply.grade;
   place.examined = reply.examined;

@@ -50,6 +50,7 @@
 #include <vector>
 
 #include "design/trial_list.h"
+#include "machine/facts.h"
 #include "machine/observer.h"
 #include "machine/quiet/doctor.h"
 #include "machine/quiet/quiet.h"
@@ -147,6 +148,10 @@ class Surroundings {
   // If the plan names machines: how long a worker on a node may take to answer its first request.
   virtual std::chrono::nanoseconds node_patience() = 0;
 
+  // The facts about our own machine, as we read them.
+  virtual Result<machine::Facts> facts() = 0;
+  // Our own machine's CPUs if trials run on these ones. Fails if it has no such CPUs for us.
+  virtual Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) = 0;
   // Moves the daemon and its children to these CPUs. `shared`: they are also the trials' CPUs,
   // because there are no others.
   virtual void stay_off_trials(const std::vector<unsigned>& cpus, bool shared) = 0;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <map>
+#include <string>
 #include <thread>
+#include <type_traits>
 
 #include "stabd/daemon/session/testing.h"
 
@@ -105,6 +107,44 @@ TEST(Session, WhatAWorkerSaysIsCheckedLikeAStrangersArchive) {
   EXPECT_EQ(forge([](auto& reply) { reply.stderr_tail = std::string(100'000, 'a'); }), 0U);
   EXPECT_EQ(forge([](auto& reply) { reply.stdout_sha256 = std::string(65, 'a'); }), 0U);
   EXPECT_EQ(forge([](auto& reply) { reply.layout.note = std::string(5'000, 'a'); }), 0U);
+}
+
+TEST(Session, WhatAWorkerSaysOfAMachineOrABuildIsCheckedToo) {
+  // The first answer of the worker, or the second one.
+  const auto is_refused = [](const auto& reply) {
+    Around around(two_levels);
+    around.session_->start();
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(reply)>, BuildReply>) around.answer();
+    around.asked_.reset();
+    around.say(reply);
+    return around.stopping_;
+  };
+  const auto setup = [&](auto change) {
+    SetupReply reply{.trial_cpus = "1"};
+    change(reply);
+    return is_refused(reply);
+  };
+  EXPECT_FALSE(setup([](auto&) {}));
+  EXPECT_TRUE(setup([](auto& reply) { reply.notes = {"a\x1b[2J"}; }));
+  EXPECT_TRUE(setup([](auto& reply) { reply.notes.assign(201, "a"); }));
+  EXPECT_TRUE(setup([](auto& reply) { reply.simulator = "a\nb"; }));
+  EXPECT_TRUE(setup([](auto& reply) { reply.loud = std::string(5'000, 'a'); }));
+  EXPECT_TRUE(setup([](auto& reply) { reply.grade = "best"; }));
+  const auto build = [&](auto change) {
+    BuildReply reply{.status = store::BuildStatus::built, .key = "k", .binary_sha256 = "b"};
+    change(reply);
+    return is_refused(reply);
+  };
+  EXPECT_FALSE(build([](auto& reply) { reply.output = "several\nlines"; }));
+  EXPECT_TRUE(build([](auto& reply) { reply.output = std::string(70'000, 'a'); }));
+  EXPECT_TRUE(build([](auto& reply) { reply.key = std::string(65, 'a'); }));
+  for (std::string BuildReply::* const text :
+       {&BuildReply::key, &BuildReply::binary_sha256, &BuildReply::directory, &BuildReply::out,
+        &BuildReply::compilers, &BuildReply::in_place, &BuildReply::tidied}) {
+    EXPECT_TRUE(build([&](auto& reply) { reply.*text = "a\x1b[2J"; }));
+    EXPECT_TRUE(build([&](auto& reply) { reply.*text = "a\nb"; }));
+    EXPECT_TRUE(build([&](auto& reply) { reply.*text = std::string(5'000, 'a'); }));
+  }
 }
 
 TEST(Session, ATrialSaysForHowLongSomethingElseRanBesideIt) {

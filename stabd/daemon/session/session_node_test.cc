@@ -97,8 +97,7 @@ TEST_F(NodeTest, OnlyTheCpusOfAWorkerWithATrialAreTakenAgain) {
   ASSERT_EQ(around_.asked_, Kind::setup);
   around_.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
   around_.asked_.reset();
-  around_.say(SetupReply{
-      .trial_cpus = "3", .machine_key = "k", .machine_host = "h", .machine_facts = "{}"});
+  around_.say(SetupReply{.trial_cpus = "3", .machine_facts = R"({"host":"h"})"});
   around_.answer_until(Kind::run);
   lose(Loss::node_lost);
   EXPECT_EQ(around_.earlier_cpus_, machine::CpuSet{});
@@ -110,6 +109,27 @@ TEST_F(NodeTest, OnlyTheCpusOfAWorkerWithATrialAreTakenAgain) {
   come_up("n2");
   around_.settle();
   EXPECT_EQ(around_.row().state, "done");
+}
+
+// A node's facts are the user's word, so they count for the row with their own digest only.
+TEST_F(NodeTest, FalseFactsAreNeverThoseOfAnotherMachine) {
+  const std::string real = R"({"cpu_model":"real","host":"n1"})";
+  const std::string false_ones = R"({"cpu_model":"false","host":"n1"})";
+  const auto machine_after = [](const std::string& facts) {
+    Around around(on_node);
+    around.session_->start();
+    around.say(NodeReply{.version = STAB_VERSION, .node = "n1", .job = "7", .cache = "/c"});
+    around.asked_.reset();
+    around.say(SetupReply{.trial_cpus = "1", .machine_facts = facts});
+    return around.row().machine == 0 ? std::nullopt
+                                     : around.store_->machine(around.row().machine).value();
+  };
+  EXPECT_EQ(machine_after(real)->key, machine::facts_in(real)->key);
+  EXPECT_EQ(machine_after(real)->host, "n1");
+  EXPECT_NE(machine_after(false_ones)->key, machine_after(real)->key);
+  for (const std::string& facts : {std::string(), std::string("{\"host\":\"\\u001b[2J\"}"),
+                                   std::string(R"({"host":"n1","cpu_model":"real"})")})
+    EXPECT_EQ(machine_after(facts), std::nullopt) << facts;
 }
 
 // The second trial of the last block has failed.

@@ -80,9 +80,7 @@ class Cluster : public Around {
       if (seat.stops) return;
       return say(place,
                  SetupReply{.trial_cpus = seat.node == "n2" ? "2" : "1",
-                            .machine_key = seat.node,
-                            .machine_host = seat.node,
-                            .machine_facts = "{}",
+                            .machine_facts = fmt::format(R"({{"host":"{}"}})", seat.node),
                             .grade = seat.node == "n2" ? "poor" : "good",
                             .examined = "as " + seat.node,
                             .loud = seat.checks && seat.node == loud_node_ ? "ksm: it is 1" : ""});

@@ -129,15 +129,39 @@ TEST(Session, AWorkerDoesNotSayThatATrialWasDisturbed) {
   EXPECT_EQ(around.rows(), 0U);
 }
 
-TEST(Session, AWorkerThatNamesNoCpusCostsItsExperiment) {
-  for (const char* cpus : {"", "x", "4294967295"}) {
-    Around around(two_levels);
+// CPUs that the machine does not have, that the plan does not ask for, or none.
+TEST(Session, AWorkerThatNamesNoCpusOfItsOwnCostsItsExperiment) {
+  const auto state_with = [](const std::string& plan, const std::string& cpus) {
+    Around around(plan);
     around.session_->start();
-    around.session_->worker_said(protocol::encode(SetupReply{
-        .trial_cpus = cpus, .machine_key = "k", .machine_host = "h", .machine_facts = "{}"}));
-    EXPECT_EQ(around.session_->state(), State::failed) << cpus;
-    EXPECT_TRUE(around.stopping_);
-  }
+    around.asked_.reset();
+    around.say(SetupReply{.trial_cpus = cpus});
+    const bool failed = around.session_->state() == State::failed;
+    EXPECT_EQ(around.stopping_, failed) << cpus;
+    EXPECT_EQ(around.stays_on_.empty(), failed) << "the daemon must not move for it: " << cpus;
+    return around.session_->state();
+  };
+  const std::string any = two_levels;
+  for (const char* cpus : {"", "x", "4294967295", "4", "1-2", "0-3"})
+    EXPECT_EQ(state_with(any, cpus), State::failed) << cpus;
+  EXPECT_EQ(state_with(any, "3"), State::building);
+  const std::string named = any + "[machine]\ncpu = [1, 2]\n";
+  for (const char* cpus : {"1", "2-3", "0-2"})
+    EXPECT_EQ(state_with(named, cpus), State::failed) << cpus;
+  EXPECT_EQ(state_with(named, "1-2"), State::building);
+}
+
+TEST(Session, TheDaemonSeesTheMachineItselfAndStaysOffTheTrialsCpus) {
+  Around around(two_levels);
+  around.session_->start();
+  around.asked_.reset();
+  around.say(SetupReply{.trial_cpus = "1", .machine_facts = R"({"host":"another"})"});
+  const auto machine = around.store_->machine(around.row().machine).value();
+  ASSERT_TRUE(machine);
+  EXPECT_EQ(machine->host, "h");
+  EXPECT_EQ(machine->facts, around.facts()->facts_json);
+  EXPECT_EQ(machine->key, around.facts()->key);
+  EXPECT_EQ(around.stays_on_, (machine::CpuSet{0, 2, 3}));
 }
 
 // Around::sent() compares the request's length with the longest line that a worker reads.

@@ -147,7 +147,13 @@ class Around : public Surroundings {
   }
   std::chrono::nanoseconds node_patience() override { return {}; }
 
-  void stay_off_trials(const std::vector<unsigned>&, bool) override {}
+  Result<machine::Facts> facts() override { return machine::facts_in(R"({"host":"h"})"); }
+  Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) override {
+    const machine::CpuSet all{0, 1, 2, 3};
+    if (!machine::difference(trial, all).empty()) return fail("there are only four CPUs");
+    return machine::CpuChoice{.trial = trial, .others = machine::difference(all, trial)};
+  }
+  void stay_off_trials(const std::vector<unsigned>& cpus, bool) override { stays_on_ = cpus; }
   Outcomes quiesce(std::span<const machine::Knob* const> knobs,
                    const machine::CpuChoice& cpus) override {
     EXPECT_FALSE(quiet_);
@@ -248,8 +254,7 @@ class Around : public Surroundings {
     const auto asked = std::exchange(asked_, std::nullopt);
     ASSERT_TRUE(asked);
     if (*asked == Kind::setup)
-      return say(SetupReply{
-          .trial_cpus = "1", .machine_key = "k", .machine_host = "h", .machine_facts = "{}"});
+      return say(SetupReply{.trial_cpus = "1", .machine_facts = R"({"host":"h"})"});
     if (*asked == Kind::build) {
       const bool first = built_.insert(command_).second;
       const auto good = first ? store::BuildStatus::built : store::BuildStatus::cached;
@@ -393,6 +398,7 @@ class Around : public Surroundings {
   std::size_t ran_ = 0;        // trials whose end was reported to the session
   std::set<std::string> built_;
   machine::CpuSet earlier_cpus_;  // that the last setup named
+  machine::CpuSet stays_on_;      // the CPUs to which the session has moved the daemon
   std::string command_;           // the command of the last requested build
 };
 
