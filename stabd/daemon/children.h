@@ -63,7 +63,7 @@ class LoopChild {
 };
 
 // One reader process (stabd/reader) as the loop sees it: it gets a request and returns a file with
-// the answer. It has no streams of ours. What it printed is logged when it has ended.
+// the answer. It has no streams of ours. Its output is logged when it has ended.
 
 struct ReaderStart {
   std::string program;         // stabd itself

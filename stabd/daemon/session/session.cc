@@ -307,7 +307,7 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
                       : fmt::format("node {}: {}", place.node.node, reply.error));
   const auto trial_cpus = cpus_reported(reply.trial_cpus, plan_);
   if (!trial_cpus) return refuse(trial_cpus.error().message);
-  // What we see ourselves, the worker need not tell us.
+  // We can see the CPUs and the facts of this machine ourselves, and take no worker's word for them.
   const auto cpus = plan_.machines
                         ? Result<machine::CpuChoice>(machine::CpuChoice{.trial = *trial_cpus})
                         : around_.cpus_beside(*trial_cpus);
