@@ -411,7 +411,7 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
 }
 
-// What was random, what was not and why, in at most two lines. Long reasons are cut first. Without
+// Says in at most two lines what was random, what was not, and why. Long reasons are cut first. Without
 // a trial nobody knows what trials do.
 std::string short_random(const Document& document) {
   constexpr std::size_t most_lines = 2;

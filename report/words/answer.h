@@ -19,7 +19,7 @@ std::string_view verdict_word(stats::Verdict verdict);
 // number.
 std::string_view verdict_text(stats::Verdict verdict, const stats::Spec& spec);
 
-// What stands in the place of a control's verdict.
+// The words that stand in the place of a control's verdict.
 inline constexpr std::string_view control_verdict = "(control)";
 
 // "wall time", "peak memory", or the response's own name.
