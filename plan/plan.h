@@ -353,7 +353,7 @@ std::string describe(const Exclusion& rule);
 struct Stated {
   std::string compiler{};  // that szc called for programs that exist already
   std::string beside{};    // a name for the commands that run beside trials
-  // What random heap blocks cost or change, as in "costs +0.4 % of CPU time".
+  // The cost of random heap blocks, or the change that they cause, as in "costs +0.4 % of CPU time".
   std::string heap_cost{};
   // Why these options are not in [randomize].
   std::string why_no_heap{};
