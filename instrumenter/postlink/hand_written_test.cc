@@ -96,7 +96,7 @@ TEST_F(PostLink, GoCodeStays) {
   EXPECT_EQ(function(explanation, "runtime.text").pinned, "");
 }
 
-// A function with an exception table that this personality function reads.
+// A function with an exception table that this personality function of the program reads.
 std::string with_personality(const std::string& name, const std::string& encoding,
                              const std::string& place) {
   return fmt::format(R"(
@@ -143,9 +143,8 @@ DW.ref.{0}: .quad {0}
 }
 
 TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
-  for (const std::string name :
-       {"__gxx_personality_v0", "__gcc_personality_v0", "_R7___rustc17rust_eh_personality",
-        "__gnat_personality_v0", "__gdc_personality_v0"}) {
+  for (const std::string name : {"__gxx_personality_v0", "_R7___rustc17rust_eh_personality",
+                                 "__gnat_personality_v0", "__gdc_personality_v0"}) {
     EXPECT_EQ(
         function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
         "")
@@ -153,7 +152,8 @@ TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
     EXPECT_EQ(function(explain_with(with_personality(name, "0x1b", name)), "catches").pinned, "")
         << name;
   }
-  for (const std::string name : {"_d_eh_personality", "somebody_else"}) {
+  // compiler-rt, which is linked statically, has a function of the last name.
+  for (const std::string name : {"_d_eh_personality", "somebody_else", "__gcc_personality_v0"}) {
     EXPECT_THAT(
         function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
         HasSubstr("exceptions of a language"))
@@ -162,6 +162,12 @@ TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
                 HasSubstr("exceptions of a language"))
         << name;
   }
+  // The one of libgcc's shared library.
+  std::string shared =
+      with_personality("__gcc_personality_v0", "0x9b", "DW.ref.__gcc_personality_v0");
+  const std::size_t own = shared.find(".globl __gcc");
+  shared.erase(own, shared.find(".section .gcc_except_table") - own);
+  EXPECT_EQ(function(explain_with(shared), "catches").pinned, "");
 }
 
 // Bytes of code that instructions read, and the bounds of a section with code.
