@@ -170,6 +170,22 @@ TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
   EXPECT_EQ(function(explain_with(shared), "catches").pinned, "");
 }
 
+// A program may read its code through the names of the code's bounds. Our runtime uses one, too.
+TEST_F(PostLink, NamesOfTheCodesBoundsAreInTheSummary) {
+  const auto bounds_in = [&](const std::string& code) {
+    std::ofstream(folder_ / "b.s") << ".text\n.globl reads\n.type reads, @function\nreads:\n"
+                                   << code << "ret\n.size reads, .-reads\n";
+    const auto summary = instrument(link_program((folder_ / "b.s").string()), {});
+    EXPECT_TRUE(summary) << summary.error().message;
+    return summary ? summary->code_bounds : std::vector<std::string>{};
+  };
+  EXPECT_THAT(bounds_in(""), testing::IsEmpty());
+  EXPECT_THAT(bounds_in("lea etext(%rip), %rax\nlea etext(%rip), %rcx\n"),
+              testing::ElementsAre("etext"));
+  EXPECT_THAT(bounds_in("mov __ehdr_start@GOTPCREL(%rip), %rax\nlea _etext(%rip), %rcx\n"),
+              testing::ElementsAre("__ehdr_start", "_etext"));
+}
+
 // Bytes of code that instructions read, and the bounds of a section with code.
 constexpr const char* bytes_of_code = R"(
 .section .text.reads, "ax"

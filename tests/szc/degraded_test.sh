@@ -410,7 +410,8 @@ int main(void) {
   return twice(21) != 42;
 }
 END
-$szc -O1 -w compares.c -o compares || exit 1
+$szc -O1 -w compares.c -o compares 2>errors || exit 1
+[ "$(grep -c . errors)" = 1 ] && grep -q 'szc: note: compares uses __ehdr_start, a bound of its code' errors || fail "a program that reads its code: $(cat errors)"
 for way in "code=0 as in the file" "code=1 changed"; do
   [ "$(STABILIZER_OPTIONS=${way%% *} ./compares)" = "${way#* }" ] || fail "the code is not ${way#* } with $way"
 done

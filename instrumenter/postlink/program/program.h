@@ -153,7 +153,8 @@ struct Program {
   std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
   std::vector<Patch> patches;
-  std::vector<EntryPad> entry_pads;  // sorted by start, without overlap
+  std::vector<EntryPad> entry_pads;      // sorted by start, without overlap
+  std::vector<std::string> code_bounds;  // names of the code's bounds that the program uses
 
   // Pins the function, which may belong to the program later. The first reason stays. Aborts if the
   // pins are final.
