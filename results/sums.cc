@@ -374,7 +374,9 @@ report::Layouts LayoutCounter::result() const {
   layouts.why_in_place = fmt::format("{}", fmt::join(in_place_, "; "));
   layouts.why_no_pads = fmt::format("{}", fmt::join(unpadded_, "; "));
   for (const auto& [text, trials] : notes_) layouts.notes.push_back({text, trials});
-  std::ranges::stable_sort(layouts.notes, std::greater(), &report::LayoutNote::trials);
+  std::ranges::sort(layouts.notes, [](const auto& a, const auto& b) {
+    return a.trials != b.trials ? a.trials > b.trials : a.text < b.text;
+  });
   layouts.median_share = median(shares_);
   if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
   layouts.median_epochs = median(epochs_);
