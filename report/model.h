@@ -36,7 +36,7 @@ struct FailureCause {
   std::vector<std::string> last_lines{};  // the last three lines, safe for a terminal
 };
 
-// What the runtime noted about the layouts of some randomized trials.
+// A note of the runtime about the layouts of some randomized trials.
 struct LayoutNote {
   std::string text{};
   std::uint64_t trials = 0;

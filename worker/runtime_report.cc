@@ -95,7 +95,7 @@ void note_unpadded(const json& line, const std::string& what, std::string& note)
   const Count padded = number_at(line, "padded");
   const Count framed = number_at(line, "framed");
   if (!padded || !framed || *padded > *framed / 2) return;
-  add_note(note, fmt::format("{} of the {} functions {} that use the stack have pads", *padded,
+  add_note(note, fmt::format("{} of the {} functions of {} that use the stack have pads", *padded,
                              *framed, what));
 }
 
@@ -190,7 +190,7 @@ Layout started(const json& line) {
   }
   add_note(layout.note, text_at(line, "why"));
   add_limits(line, layout.note);
-  note_unpadded(line, "of the executable", layout.note);
+  note_unpadded(line, "the executable", layout.note);
   add_image(line, layout);
   return layout;
 }
@@ -201,7 +201,7 @@ void took_library(const json& line, Process& process) {
   if (text_at(line, "randomized") != "yes")
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
   add_limits(line, layout.note);
-  note_unpadded(line, "of a library", layout.note);
+  note_unpadded(line, "a library", layout.note);
   // The executable may have no pads, but the pads of one library are enough.
   if (!is_on(line, "stack") || !layout.randomized.value_or(false)) return;
   process.start["stack"] = "on";

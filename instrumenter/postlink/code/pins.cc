@@ -120,8 +120,8 @@ class LabelAnalysis {
     pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
   }
 
-  // The linker defines the bounds of the whole code, too. What a program does with them is not
-  // known, so its functions move, but the user is told. compiler-rt looks for its notes only.
+  // The linker defines the bounds of the whole code, too. Nothing tells what a program does with
+  // them, so its functions move, but the user is told. compiler-rt only looks for its notes there.
   void note_code_bounds(const Relocation& relocation) {
     constexpr std::array<std::string_view, 5> names = {"__executable_start", "__ehdr_start",
                                                        "etext", "_etext", "__etext"};
