@@ -263,7 +263,8 @@ void analyse_stack(Program& program) {
   const std::vector<bool> recursive = recursive_functions(program);
   read_entry_pads(program, recursive);
   for (Function& function : program.functions)
-    function.pad.changes_stack = function.movable() && changes_stack(program, function);
+    function.pad.changes_stack =
+        function.movable() && !is_cold_part(function.name) && changes_stack(program, function);
   for (const auto& [index, own] : by_function) {
     Function& function = program.functions[index];
     if (!function.movable()) continue;
