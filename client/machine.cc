@@ -79,6 +79,13 @@ Result<machine::Finding> look_at(const std::string& program) {
     finding.meaning =
         "functions and stack frames of the program are in the same places in every trial";
     finding.mend = "build it with CC=szc CXX=szc++";
+  } else if (const std::string fault = machine::why_note_fails(*file); !fault.empty()) {
+    finding.found = fmt::format("{}: {}", program, fault);
+    finding.meaning =
+        "functions and stack frames of the program are in the same places in every trial";
+    finding.mend =
+        "build the program again, and let szc make such changes when it links, for example with "
+        "-Wl,-rpath";
   } else {
     finding.grade = machine::Grade::good;
     finding.found = fmt::format(

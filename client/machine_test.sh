@@ -31,6 +31,13 @@ done
 out=$("$stabctl" doctor --root "$work" "$work/plain" "$work/moves") || fail "doctor plain ends with $?"
 expect "doctor plain" "$out" "fair  program             $work/plain: szc did not build the program"
 expect "doctor moves" "$out" "good  program             $work/moves: szc built the program"
+# As patchelf leaves a program: the note has moved, and other bytes are in its place.
+note=$((16#$(readelf -SW "$work/moves" | sed -n 's/.* .note.stab  *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) .*/\1/p')))
+cp "$work/moves" "$work/rewritten" && printf 'X%.0s' {1..48} | dd of="$work/rewritten" bs=1 seek="$note" conv=notrunc status=none
+cp "$work/moves" "$work/moved" && printf '\x01' | dd of="$work/moved" bs=1 seek=$((note + 24)) conv=notrunc status=none
+for program in rewritten moved; do
+  expect "doctor $program" "$("$stabctl" doctor --root "$work" "$work/$program")" "fair  program             $work/$program: a tool such as patchelf has rewritten the program since szc linked it"
+done
 [ "$("$stabctl" doctor --root "$work" | head -1)" = "$(head -1 <<<"$out")" ] || fail "a program changes the machine's grade"
 json=$("$stabctl" doctor --root "$work" --json "$work/static")
 expect "doctor --json" "$json" '"name": "program"'

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <optional>
 
 #include "base/elf.h"
+#include "runtime/abi/abi.h"
 
 namespace stab::machine {
 namespace {
@@ -114,10 +117,25 @@ std::string why_no_library(const std::string& program) {
   return elf && is_static(*elf) ? why_in_place(program) : "";
 }
 
-// runtime/abi/abi.h names the section.
 bool has_szc_note(const std::string& program) {
   const auto elf = open_program(program);
-  return elf && has_section(*elf, ".note.stab");
+  return elf && has_section(*elf, abi::note_section);
+}
+
+std::string why_note_fails(const std::string& program) {
+  const auto elf = open_program(program);
+  const auto section =
+      elf ? elf->find_section(abi::note_section).value_or(std::nullopt) : std::nullopt;
+  if (!section) return "";
+  const auto bytes = elf->bytes(section->sh_offset, sizeof(abi::Note));
+  abi::Note note{};
+  if (bytes) std::memcpy(&note, bytes->data(), sizeof note);
+  // Such tools move the note and leave other bytes in its place, which the runtime finds.
+  if (!bytes || note.desc_size != sizeof note - offsetof(abi::Note, abi_version) ||
+      (note.table_size != 0 && note.own_address != section->sh_addr))
+    return "a tool such as patchelf has rewritten the program since szc linked it";
+  if (note.table_size == 0) return "the program was linked without szc's post-link step";
+  return "";
 }
 
 namespace {

@@ -34,6 +34,10 @@ std::string why_no_library(const std::string& program);
 // Whether szc linked the program with its runtime.
 bool has_szc_note(const std::string& program);
 
+// Why the runtime of a program with szc's note cannot move its functions: "a tool such as patchelf
+// has ..."; "" if the program has no such note, or if the note is as the post-link step left it.
+std::string why_note_fails(const std::string& program);
+
 // A trial's environment is built from scratch. Its size influences the layout because it moves the
 // stack. So the size is always a whole number of pages plus the bytes that a plan asks for. A
 // treatment that changes a variable does not change the size, unless the sum of all variables

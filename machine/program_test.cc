@@ -79,6 +79,7 @@ TEST(Program, IsStaticWithoutAnInterpreter) {
   EXPECT_EQ(why_in_place("/dev/zero"), "");
   EXPECT_EQ(why_in_place("/proc/self/exe"), "");
   EXPECT_FALSE(has_szc_note("/proc/self/exe"));
+  EXPECT_EQ(why_note_fails("/proc/self/exe"), "");
 }
 
 TEST(Program, AnEmptyWordIsFoundNowhere) {

@@ -36,6 +36,12 @@ struct FailureCause {
   std::vector<std::string> last_lines{};  // the last three lines, safe for a terminal
 };
 
+// A note of the runtime about the layouts of some randomized trials.
+struct LayoutNote {
+  std::string text{};
+  std::uint64_t trials = 0;
+};
+
 // How the programs randomized their own layout, over the measured trials that are ok.
 struct Layouts {
   std::uint64_t randomized = 0;
@@ -55,6 +61,8 @@ struct Layouts {
   std::uint64_t fixed_heaps = 0;         // trials in which more than half was not shuffled
   std::uint64_t few_epochs = 0;   // trials with repeated layouts that had fewer than enough_epochs
   bool period_is_chosen = false;  // by stabctl ab: its users can only make the runs longer
+  std::string why_no_pads{};      // the notes of randomized trials without random stack frames
+  std::vector<LayoutNote> notes{};  // of randomized trials, the most frequent ones first
 };
 inline constexpr std::int64_t enough_epochs = 30;
 // "code and stack frames, again every 500 ms" for the kind "code stack repeated 500ms".

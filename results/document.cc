@@ -139,6 +139,20 @@ std::string why_without_runtime(const report::Layouts& layouts) {
                      why.empty() ? "" : fmt::format("; in {} trials, {}", layouts.in_place, why));
 }
 
+// Adds what the programs' runtime noted about their layouts.
+void add_layout_notes(const report::Layouts& layouts, std::vector<std::string>& notes) {
+  constexpr std::size_t most = 3;
+  for (std::size_t i = 0; i < std::min(most, layouts.notes.size()); ++i)
+    notes.push_back(fmt::format("In {} of {} randomized trials, the runtime reported: {}.",
+                                layouts.notes[i].trials, layouts.randomized,
+                                one_line(layouts.notes[i].text, 600)));
+  if (layouts.notes.size() > most)
+    notes.push_back(
+        fmt::format("The runtime reported {} more notes: see the column layout_note of 'stabctl "
+                    "export'.",
+                    layouts.notes.size() - most));
+}
+
 // Whether one part of the layout was random, by the reports of the trials' runtimes.
 report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
                                std::string what, const std::string& option,
@@ -164,6 +178,11 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
     drawn.why = stated;
   else if (!of_any_program && layouts.without_runtime > 0)
     drawn.why = why_without_runtime(layouts);
+  else if (option == "stack" && !layouts.why_no_pads.empty() &&
+           (given != plan.randomize.end() || plan.pads_by_default))
+    drawn.why =
+        (random_in == 0 ? "" : fmt::format("not in all of the {} trials: ", layouts.randomized)) +
+        one_line(layouts.why_no_pads, 400);
   else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
            option == "code")
     drawn.why = "not in all trials";
@@ -592,6 +611,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   spec.unit = rows->unit;
   if (plan->is_causal()) {
     add_causal(*plan, std::move(*rows), std::move(spec), document);
+    add_layout_notes(document.layouts, document.analysis.notes);
     return document;
   }
   const auto& stop = plan->design.stop;
@@ -602,6 +622,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.analysis = std::move(*analysis);
   document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),
                                  rows->notes.end());
+  add_layout_notes(document.layouts, document.analysis.notes);
   if (rows->tally) {
     document.exclusions = rows->tally->result();
     if (document.exclusions->disturbed > 0) {

@@ -480,6 +480,25 @@ TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
   EXPECT_THAT(report::text(document(), {.full = true}), HasSubstr("heap blocks (costs 1 %)"));
 }
 
+TEST_F(DocumentTest, ProgramsWithoutPadsHaveNoRandomFramesAndTheReportSaysWhy) {
+  begin(tables + "[by_default]\nstack = true\n");
+  run([](Trial& trial) {
+    const bool has_pads = trial.levels["mode"] == "slow";
+    trial.layout = {.randomized = true,
+                    .note = has_pads ? "" : "no frame has a pad",
+                    .random_code = true,
+                    .random_stack = has_pads};
+  });
+  const report::Document made = document();
+  const auto frames = std::ranges::find(made.drawn, "stack frames", &report::Drawn::what);
+  EXPECT_FALSE(frames->is_random);
+  EXPECT_THAT(frames->why, HasSubstr("not in all of the "));
+  EXPECT_THAT(frames->why, HasSubstr(" trials: no frame has a pad"));
+  EXPECT_THAT(made.analysis.notes,
+              ::testing::Contains(HasSubstr("randomized trials, the runtime reported: no frame "
+                                            "has a pad.")));
+}
+
 TEST_F(DocumentTest, TheCommandBesideTrialsHasAName) {
   std::string with = tables;
   for (const char* program : {"run = [\"/bin/bubble\"", "run = [\"/bin/quick\""})

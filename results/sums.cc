@@ -331,10 +331,10 @@ std::optional<double> median(const std::vector<double>& values) {
 }  // namespace
 
 void LayoutCounter::add(const store::Layout& layout) {
+  constexpr std::size_t most_reasons = 2;
   if (!layout.randomized) {
     ++counts_.without_runtime;
     if (layout.note.empty()) return;
-    constexpr std::size_t most_reasons = 2;
     ++counts_.in_place;
     if (in_place_.size() < most_reasons) in_place_.insert(layout.note);
     return;
@@ -348,6 +348,12 @@ void LayoutCounter::add(const store::Layout& layout) {
   counts_.random_stack += layout.random_stack.value_or(false) ? 1 : 0;
   counts_.random_heap += layout.random_heap.value_or(false) ? 1 : 0;
   kinds_.insert(layout.kind);
+  // Some notes have numbers that differ between trials.
+  constexpr std::size_t most_notes = 100;
+  if (!layout.note.empty() && (notes_.size() < most_notes || notes_.contains(layout.note)))
+    ++notes_[layout.note];
+  if (layout.random_stack == false && !layout.note.empty() && unpadded_.size() < most_reasons)
+    unpadded_.insert(layout.note);
   if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
     shares_.push_back(static_cast<double>(*layout.moved_bytes) /
                       static_cast<double>(*layout.text_bytes));
@@ -366,6 +372,11 @@ report::Layouts LayoutCounter::result() const {
   report::Layouts layouts = counts_;
   layouts.kinds = fmt::format("{}", fmt::join(kinds_, ", "));
   layouts.why_in_place = fmt::format("{}", fmt::join(in_place_, "; "));
+  layouts.why_no_pads = fmt::format("{}", fmt::join(unpadded_, "; "));
+  for (const auto& [text, trials] : notes_) layouts.notes.push_back({text, trials});
+  std::ranges::sort(layouts.notes, [](const auto& a, const auto& b) {
+    return a.trials != b.trials ? a.trials > b.trials : a.text < b.text;
+  });
   layouts.median_share = median(shares_);
   if (!shares_.empty()) layouts.least_share = std::ranges::min(shares_);
   layouts.median_epochs = median(epochs_);

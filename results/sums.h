@@ -110,7 +110,9 @@ class LayoutCounter {
   report::Layouts counts_;
   std::set<std::string> kinds_;
   std::set<std::string> in_place_;  // why programs cannot have a runtime
-  std::vector<double> shares_;      // one for each randomized trial
+  std::set<std::string> unpadded_;  // notes of randomized trials without random stack frames
+  std::map<std::string, std::uint64_t> notes_;  // of randomized trials, with their number
+  std::vector<double> shares_;                  // one for each randomized trial
   std::vector<double> epochs_;
   std::vector<double> fixed_;  // the shares of the heaps' bytes that were not shuffled
 };

@@ -322,6 +322,19 @@ TEST(Layouts, ProgramsWhoseFilesRuleARuntimeOutAreCountedWithTheReasons) {
   EXPECT_EQ(sum({moved(1)}).why_in_place, "");
 }
 
+TEST(Layouts, NotesOfRandomizedTrialsAreCountedAndTellWhyThereAreNoPads) {
+  const auto noted = [](const std::string& note, bool stack) {
+    return Layout{.randomized = true, .kind = "code once", .note = note, .random_stack = stack};
+  };
+  const report::Layouts all = sum({noted("a", true), noted("b", false), noted("b", false),
+                                   noted("", false), Layout{.note = "the program is static"}});
+  ASSERT_EQ(all.notes.size(), 2U);
+  EXPECT_EQ(all.notes[0].text, "b");
+  EXPECT_EQ(all.notes[0].trials, 2U);
+  EXPECT_EQ(all.notes[1].text, "a");
+  EXPECT_EQ(all.why_no_pads, "b");
+}
+
 TEST(Layouts, FewOnesMatterOnlyWhereTheyRepeat) {
   const report::Layouts all =
       sum({moved(1, 1), moved(1, 29, true), moved(1, 30, true), moved(1, 50, true)});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -26,6 +27,7 @@ constexpr std::size_t max_note = 500;
 // The report of one process, from its start line on.
 struct Process {
   int pid = 0;
+  json start;
   RuntimeReport report;
 };
 
@@ -56,6 +58,45 @@ void add(Count& sum, Count more) {
 void add_note(std::string& note, const std::string& more) {
   if (more.empty() || note.contains(more) || note.size() > max_note) return;
   note += (note.empty() ? "" : "; ") + one_line(more, max_note);
+}
+
+// A field that the runtime writes only if something limits the layout, and the note about it.
+struct Limit {
+  const char* field;
+  const char* note;  // {}: the field's value
+};
+constexpr std::array limits = {
+    Limit{"heap_why", "{}"},
+    Limit{"why_no_pads", "{}"},
+    Limit{"why_once", "functions move only at start: {}"},
+    Limit{"go_functions", "{} functions stay in place, because they are Go code"},
+    Limit{"used_bytes_functions",
+          "{} functions stay in place, because the program uses their bytes or address ranges"},
+    Limit{"foreign_exception_functions",
+          "{} functions stay in place, because a language's own code reads their exception tables"},
+    Limit{"pads_small_for", "the pads of stack frames are at most 112 bytes, because of {}"},
+    Limit{"small_stack", "stacks were not enlarged for pads: {}"},
+    Limit{"small_thread_stacks", "the stacks of {} threads were not enlarged for pads"},
+    Limit{"layouts_stay_for", "a run has at most 63 new layouts, because of {}"},
+    Limit{"late_ns", "new layouts came late, because some threads had no alarm"},
+};
+
+void add_limits(const json& line, std::string& note) {
+  for (const Limit& each : limits) {
+    const Count number = number_at(line, each.field);
+    const std::string value = number ? fmt::to_string(*number) : text_at(line, each.field);
+    if (!value.empty() && value != "0") add_note(note, fmt::format(fmt::runtime(each.note), value));
+  }
+}
+
+// Leaf functions have frames without pads in all programs. If most of the frames have none, another
+// compiler made them.
+void note_unpadded(const json& line, const std::string& what, std::string& note) {
+  const Count padded = number_at(line, "padded");
+  const Count framed = number_at(line, "framed");
+  if (!padded || !framed || *padded > *framed / 2) return;
+  add_note(note, fmt::format("{} of the {} functions of {} that use the stack have pads", *padded,
+                             *framed, what));
 }
 
 std::string period_text(std::int64_t ns) {
@@ -148,16 +189,25 @@ Layout started(const json& line) {
       layout.seed = seed->get<std::uint64_t>();
   }
   add_note(layout.note, text_at(line, "why"));
-  add_note(layout.note, text_at(line, "heap_why"));
-  add_note(layout.note, text_at(line, "why_no_pads"));
+  add_limits(line, layout.note);
+  note_unpadded(line, "the executable", layout.note);
   add_image(line, layout);
   return layout;
 }
 
-void took_library(const json& line, Layout& layout) {
+void took_library(const json& line, Process& process) {
+  Layout& layout = process.report.layout;
   add_image(line, layout);
   if (text_at(line, "randomized") != "yes")
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
+  add_limits(line, layout.note);
+  note_unpadded(line, "a library", layout.note);
+  // The executable may have no pads, but the pads of one library are enough.
+  if (!is_on(line, "stack") || !layout.randomized.value_or(false)) return;
+  process.start["stack"] = "on";
+  layout.kind = kind_of(process.start);
+  layout.random_stack = true;
+  process.report.did["stack"] = "1";
 }
 
 // Our runtime never writes such a line, but the program itself can.
@@ -199,7 +249,8 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
   }
 }
 
-void ended(const json& line, Layout& layout) {
+void ended(const json& line, Process& process) {
+  Layout& layout = process.report.layout;
   layout.main_to_exit_ns = number_at(line, "run_ns");
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
@@ -215,6 +266,7 @@ void ended(const json& line, Layout& layout) {
   layout.heap_bytes = number_at(line, "heap_bytes");
   layout.heap_fixed_bytes = number_at(line, "heap_fixed_bytes");
   if (!layout.randomized.value_or(false)) return;
+  add_limits(line, layout.note);
   layout.epochs = number_at(line, "epochs");
   if (!layout.repeated.value_or(false)) return;
   layout.given_up = number_at(line, "given_up");
@@ -223,10 +275,17 @@ void ended(const json& line, Layout& layout) {
   add_note(layout.note, text_at(line, "why_given_up"));
 }
 
-void crashed(const json& line, Layout& layout) {
+void crashed(const json& line, Process& process) {
   const std::string function = text_at(line, "function");
-  add_note(layout.note, fmt::format("signal {} in {}", number_at(line, "signal").value_or(0),
-                                    function.empty() ? "code that was not moved" : function));
+  add_note(process.report.layout.note,
+           fmt::format("signal {} in {}", number_at(line, "signal").value_or(0),
+                       function.empty() ? "code that was not moved" : function));
+}
+
+void asked_for_sandbox(const json& /*line*/, Process& process) {
+  if (process.report.layout.repeated.value_or(false))
+    add_note(process.report.layout.note,
+             "the program asked for a sandbox, in which functions stay in place");
 }
 
 class Reader {
@@ -268,20 +327,26 @@ class Reader {
     auto process = std::ranges::find(processes_, pid, &Process::pid);
     if (event == "start") {
       if (process == processes_.end())
-        process = processes_.insert(process, {.pid = pid, .report = {}});
+        process = processes_.insert(process, {.pid = pid, .start = {}, .report = {}});
       const bool randomized = text_at(line, "randomized") == "yes";
-      process->report = {.layout = started(line), .regions = {}, .did = did_in(line, randomized)};
+      process->start = line;
+      // Programs of earlier versions of szc report "on" in this case.
+      if (line.contains("why_no_pads")) process->start["stack"] = "off";
+      process->report = {.layout = started(process->start),
+                         .regions = {},
+                         .did = did_in(process->start, randomized)};
       return;
     }
-    const auto act = event == "library"  ? took_library
-                     : event == "exit"   ? ended
-                     : event == "signal" ? crashed
-                                         : nullptr;
+    const auto act = event == "library"   ? took_library
+                     : event == "exit"    ? ended
+                     : event == "signal"  ? crashed
+                     : event == "sandbox" ? asked_for_sandbox
+                                          : nullptr;
     if (act == nullptr && event != "region") return;
     if (process == processes_.end())
       add_note(note_, fmt::format("process {} reported its {} but not its start", pid, event));
     else if (act != nullptr)
-      act(line, process->report.layout);
+      act(line, *process);
     else
       took_region(line, process->report);
   }
@@ -332,11 +397,14 @@ class Reader {
   std::string note_;
 };
 
-std::string disobeyed(const std::string& name, const std::string& value, const Layout& layout) {
-  return fmt::format(
-      "the plan asks for {}={}, but the program's runtime reported '{}': either szc did not build "
-      "the program, or the version of its runtime does not support this option",
-      name, value, layout.kind.empty() ? "nothing" : layout.kind);
+std::string disobeyed(const std::string& name, const std::string& value, const plan::Variables& did,
+                      const Layout& layout) {
+  const bool knows_why = did.contains(name) && !layout.note.empty();
+  return fmt::format("the plan asks for {}={}, but the program's runtime reported '{}': {}", name,
+                     value, layout.kind.empty() ? "nothing" : layout.kind,
+                     knows_why ? layout.note
+                               : "either szc did not build the program, or the version of its "
+                                 "runtime does not support this option");
 }
 
 // Why the numbers of the runtime's last line are missing; "" if they are there.
@@ -385,7 +453,7 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
     if (plan::find_option(name) == nullptr ||
         std::ranges::find(request.by_default, name) != request.by_default.end())
       continue;
-    if (!obeys(did, name, value)) return disobeyed(name, value, layout);
+    if (!obeys(did, name, value)) return disobeyed(name, value, did, layout);
   }
   return "";
 }

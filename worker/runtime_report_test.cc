@@ -69,11 +69,84 @@ TEST(RuntimeReport, OfOneProgramIsItsLayout) {
   EXPECT_EQ(layout_of(start + library + exit_line, 7), expected);
 }
 
-TEST(RuntimeReport, SaysWhyFramesHaveNoPads) {
+// The first line of a program whose executable has no pads although the options ask for them.
+std::string without_pads() {
   std::string text = start;
+  text.insert(text.find(R"("rerandomize")"), R"("stack":"off",)");
   text.insert(text.find(R"("randomized")"),
               R"("why_no_pads":"no stack frame has a pad: another clang",)");
-  EXPECT_EQ(layout_of(text + exit_line, 7).note, "no stack frame has a pad: another clang");
+  return text;
+}
+
+TEST(RuntimeReport, SaysWhyFramesHaveNoPads) {
+  const RuntimeReport report = read_report(without_pads() + exit_line, 7);
+  EXPECT_EQ(report.layout.note, "no stack frame has a pad: another clang");
+  EXPECT_EQ(report.layout.random_stack, false);
+  EXPECT_EQ(report.layout.kind, "code once");
+  EXPECT_EQ(report.did.at("stack"), "0");
+  std::string earlier = without_pads();
+  earlier.replace(earlier.find("off"), 3, "on");
+  EXPECT_EQ(layout_of(earlier + exit_line, 7), report.layout);
+}
+
+TEST(RuntimeReport, ThePadsOfOneLibraryAreEnough) {
+  std::string padded = library;
+  padded.insert(padded.find(R"("functions")"), R"("stack":"on",)");
+  const RuntimeReport report = read_report(without_pads() + padded + library + exit_line, 7);
+  EXPECT_EQ(report.layout.random_stack, true);
+  EXPECT_EQ(report.layout.kind, "code stack once");
+  EXPECT_EQ(report.did.at("stack"), "1");
+  EXPECT_EQ(report.layout.note, "no stack frame has a pad: another clang");
+}
+
+// The layout of a run whose first line has this field.
+Layout with_field(const std::string& field) {
+  std::string text = start;
+  text.insert(text.find(R"("functions")"), field + ",");
+  return layout_of(text + exit_line, 7);
+}
+
+TEST(RuntimeReport, CountsThePaddedFramesIfMostHaveNoPads) {
+  EXPECT_EQ(with_field(R"("padded":3,"framed":40)").note,
+            "3 of the 40 functions of the executable that use the stack have pads");
+  EXPECT_EQ(with_field(R"("padded":30,"framed":40)").note, "");
+  EXPECT_EQ(with_field(R"("padded":0)").note, "");
+}
+
+TEST(RuntimeReport, NotesEachLimitThatTheRuntimeNoticed) {
+  const auto notes = [](const std::string& field) { return with_field(field).note; };
+  EXPECT_EQ(notes(R"("why_once":"the processor checks returns")"),
+            "functions move only at start: the processor checks returns");
+  EXPECT_EQ(notes(R"("go_functions":7)"), "7 functions stay in place, because they are Go code");
+  EXPECT_THAT(notes(R"("used_bytes_functions":2)"), StartsWith("2 functions stay in place, "));
+  EXPECT_THAT(notes(R"("foreign_exception_functions":3)"), StartsWith("3 functions stay in place"));
+  EXPECT_EQ(notes(R"("pads_small_for":"swap_stacks")"),
+            "the pads of stack frames are at most 112 bytes, because of swap_stacks");
+  EXPECT_EQ(notes(R"("small_stack":"the address space is limited")"),
+            "stacks were not enlarged for pads: the address space is limited");
+  EXPECT_EQ(notes(R"("go_functions":0)"), "");
+
+  // The last line knows what happened later, and repeats what the first one said.
+  std::string first = start;
+  first.insert(first.find(R"("functions")"), R"("pads_small_for":"f",)");
+  std::string last = exit_line;
+  last.insert(last.find(R"("epochs")"),
+              R"("pads_small_for":"f","layouts_stay_for":"g","small_thread_stacks":3,)"
+              R"("threads_without_alarm":2,"late_ns":5,)");
+  EXPECT_EQ(layout_of(first + last, 7).note,
+            "the pads of stack frames are at most 112 bytes, because of f; the stacks of 3 threads "
+            "were not enlarged for pads; a run has at most 63 new layouts, because of g; new "
+            "layouts came late, because some threads had no alarm");
+}
+
+TEST(RuntimeReport, NotesASandboxInWhichFunctionsStay) {
+  std::string text = start;
+  text.replace(text.find("once\""), 5, R"(repeated","period_ns":5000000)");
+  const std::string sandbox = R"({"event":"sandbox","pid":7,"epochs":3})"
+                              "\n";
+  EXPECT_EQ(layout_of(text + sandbox, 7).note,
+            "the program asked for a sandbox, in which functions stay in place");
+  EXPECT_EQ(layout_of(start + sandbox, 7).note, "");
 }
 
 TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
@@ -357,6 +430,15 @@ TEST(LayoutFault, WhatTheProgramIsToDoByDefaultItNeedNotDo) {
   const plan::Variables options{{"code", "1"}, {"stack", "1"}};
   EXPECT_THAT(fault_of(after(""), options), HasSubstr("asks for stack=1"));
   EXPECT_EQ(fault_of(after(""), options, {"stack"}), "");
+}
+
+TEST(LayoutFault, NamesTheReasonWhyFramesHaveNoPads) {
+  const RuntimeReport report = read_report(without_pads() + exit_line, 7);
+  const plan::Variables options{{"code", "1"}, {"stack", "1"}};
+  EXPECT_EQ(fault_of(report, options),
+            "the plan asks for stack=1, but the program's runtime reported 'code once': no stack "
+            "frame has a pad: another clang");
+  EXPECT_EQ(fault_of(report, options, {"stack"}), "");
 }
 
 TEST(LayoutFault, ARuntimeThatDoesSomethingElseIsNoticed) {

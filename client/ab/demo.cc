@@ -196,6 +196,7 @@ class Demo {
         .timeout = std::chrono::minutes(1),
         .output_limit = std::uint64_t{1} << 20,
         .options = std::move(options),
+        .by_default = {"stack"},  // frames of some compilers have no pads
         .needs = is_random ? plan::Needs::randomized : plan::Needs::nothing};
     worker::TrialContext context;
     context.stop_fd = signals_.fd();

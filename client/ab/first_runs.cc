@@ -281,6 +281,8 @@ bool is_built_by_szc(const protocol::RunReply& reply) {
 std::string why_no_pads(const Version& version, const protocol::RunReply& reply, bool& by_szc) {
   if (!reply.layout.randomized && !reply.layout.note.empty())
     return fmt::format("{} has no pads: {}", version.name, one_line(reply.layout.note, 200));
+  if (reply.status == store::TrialStatus::not_randomized && is_built_by_szc(reply))
+    return fmt::format("{} has no pads: {}", version.name, one_line(reply.layout.note, 200));
   if (reply.status == store::TrialStatus::not_randomized ||
       (reply.status == store::TrialStatus::ok && !is_built_by_szc(reply))) {
     by_szc = false;

@@ -29,6 +29,7 @@
 #include "design/model.h"
 #include "design/resolve.h"
 #include "design/trial_list.h"
+#include "machine/quiet/doctor.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
 #include "plan/measures/names.h"
@@ -306,6 +307,14 @@ std::string unused_compiler(const plan::Plan& plan) {
       why, fmt::join(set, " "));
 }
 
+// Warnings about the plan, and about this machine if the trials run here.
+std::vector<std::string> warnings_of(const Design& design) {
+  std::vector<std::string> all = plan_warnings(design.plan);
+  const std::string limit = machine::limit_of_kernel();
+  if (!limit.empty() && !design.plan.machines && builds_with_szc(design)) all.push_back(limit);
+  return all;
+}
+
 // Describes what the programs themselves place at random.
 std::string runtime_text(const Design& design) {
   const plan::Plan& plan = design.plan;
@@ -455,7 +464,7 @@ ordered_json as_json(const Design& design) {
       {"simulated", design.plan.simulated},
       {"models", models}};
   add_comparisons(design.plan, design.families, design.detectable, root);
-  for (const std::string& warning : plan_warnings(design.plan)) root["warnings"].push_back(warning);
+  for (const std::string& warning : warnings_of(design)) root["warnings"].push_back(warning);
   return root;
 }
 
@@ -620,7 +629,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     fmt::print("{}\n", as_json(design).dump(2));
     return exit_ok;
   }
-  for (const std::string& warning : plan_warnings(design.plan)) tell("warning: " + warning);
+  for (const std::string& warning : warnings_of(design)) tell("warning: " + warning);
   print(design);
   print_comparisons(design, !sd.empty());
   return exit_ok;

@@ -165,6 +165,15 @@ bool is_release(std::string_view line, std::string_view word) {
          !version.contains("git") && !version.contains("rc");
 }
 
+// The same for the name of LLVM's library, such as libLLVM-16.so.1 or libLLVM.so.22.1. From LLVM 18
+// on, releases begin at N.1, and N.0 is a snapshot from between two releases.
+bool is_release_library(std::string_view library, unsigned version) {
+  if (library.contains("git") || library.contains("rc")) return false;
+  constexpr unsigned first_at_one = 18;
+  return version < first_at_one || !library.starts_with("libLLVM.so.") ||
+         number_behind(library, fmt::format(".so.{}.", version)) > 0;
+}
+
 }  // namespace
 
 std::string real_path(const fs::path& path) {
@@ -290,7 +299,9 @@ Identity identify(const std::string& program) {
   for (const std::string_view name : {"libLLVM.so.", "libLLVM-"})
     if (const unsigned version = number_behind(libraries, name); version != 0) {
       const std::string library = libraries.c_str() + libraries.find(name);
-      return {Kind::llvm, version, !library.contains("git"), fmt::format("of LLVM {}", version)};
+      const bool release = is_release_library(library, version);
+      return {Kind::llvm, version, release,
+              fmt::format("of {}LLVM {}", release ? "" : "a snapshot of ", version)};
     }
   const auto answer = read_output({program, "--version"});
   if (!answer || answer->empty()) return {Kind::unknown, 0, false, "of an unknown version"};

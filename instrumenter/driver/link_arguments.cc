@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fd.h"
+
 namespace stab::driver {
 namespace {
 
@@ -141,7 +143,7 @@ void LinkParser::valued(std::string_view name, const std::string& value) {
     musl_ = base_name(value).starts_with("ld-musl");
   }
   if (name == "plugin-opt" && value.starts_with("thinlto")) result_.thin_lto = true;
-  if (name == "version-script") result_.has_version_script = true;
+  if (name == "version-script") result_.version_script = value;
   if (name == "symbol-ordering-file" || (name == "bp-startup-sort" && value != "none") ||
       (name == "bp-compression-sort" && value != "none"))
     result_.fixed_order = fmt::format("--{}", name);
@@ -240,6 +242,13 @@ bool is_probe(const std::string& output) {
   const std::string name = base_name(output);
   return name.starts_with("conftest") || name.starts_with("cmTC_") ||
          name.starts_with("sanitycheck") || name == "output.exe" || output == "/dev/null";
+}
+
+bool is_tool_of_cargo(const LinkArguments& link) {
+  if (base_name(link.output).starts_with("build_script_")) return true;
+  constexpr std::size_t most = std::size_t{1} << 20;
+  return link.kind == Output::library && !link.version_script.empty() &&
+         read_file(link.version_script, most).value_or("").contains("rustc_proc_macro_decls_");
 }
 
 }  // namespace stab::driver

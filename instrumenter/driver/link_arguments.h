@@ -22,7 +22,7 @@ struct LinkArguments {
   std::string obstacle;  // why the output cannot be randomized, as a phrase; "" if it can
   bool thin_lto = false;
   bool unoptimized_code = false;  // --lto-CGO0: objects in a stack frame then lie in any order
-  bool has_version_script = false;
+  std::string version_script;     // the last one's path; "" if there is none
   bool stack_is_decided = false;  // the command line has -z execstack or -z noexecstack
   bool strip_all = false;
   bool strip_debug = false;
@@ -38,5 +38,9 @@ LinkArguments parse_link_arguments(const Words& arguments);
 // Whether configure scripts and build systems use this name for output that they link only as a
 // test. A note on stderr can make them believe that a flag does not work.
 bool is_probe(const std::string& output);
+
+// Whether cargo itself runs or loads the output while it builds a program: a build script, or a
+// library of procedural macros, whose version script lists a symbol that only such libraries have.
+bool is_tool_of_cargo(const LinkArguments& link);
 
 }  // namespace stab::driver

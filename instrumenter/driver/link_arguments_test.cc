@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace stab::driver {
 namespace {
 
@@ -133,6 +136,31 @@ TEST(LinkArguments, NamesOfProbesAreKnown) {
   EXPECT_TRUE(is_probe("/b/meson-private/tmpx/output.exe"));
   EXPECT_FALSE(is_probe("a.out"));
   EXPECT_FALSE(is_probe("/conftest/prog"));
+}
+
+TEST(LinkArguments, BuildScriptsAreToolsOfCargo) {
+  EXPECT_TRUE(is_tool_of_cargo(
+      program({"-o", "/p/target/debug/build/libc-12/build_script_build-0123456789abcdef"})));
+  EXPECT_TRUE(is_tool_of_cargo(program({"-o", "build_script_main-0123456789abcdef"})));
+  EXPECT_FALSE(is_tool_of_cargo(program({"-o", "/p/target/debug/deps/build_scripts-01"})));
+  EXPECT_FALSE(is_tool_of_cargo(program({"-o", "/build_script_x/prog"})));
+}
+
+// The version script that rustc writes for a library of procedural macros.
+TEST(LinkArguments, LibrariesOfProceduralMacrosAreToolsOfCargo) {
+  const std::string script =
+      (std::filesystem::temp_directory_path() / "link_arguments_test.map").string();
+  const auto library = [&](const std::string& symbol) {
+    std::ofstream(script) << "{\n  global:\n    " << symbol << ";\n\n  local:\n    *;\n};\n";
+    return parse_link_arguments(
+        {"-shared", "-o", "libm-01.so", "--version-script=" + script, "a.o"});
+  };
+  EXPECT_TRUE(is_tool_of_cargo(library("__rustc_proc_macro_decls_0123456789abcdef__")));
+  EXPECT_FALSE(is_tool_of_cargo(library("rust_metadata_m_0123456789abcdef")));
+  EXPECT_EQ(library("f").version_script, script);
+  std::filesystem::remove(script);
+  EXPECT_FALSE(is_tool_of_cargo(
+      parse_link_arguments({"-shared", "-o", "libm-01.so", "--version-script=" + script, "a.o"})));
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(PostLink, GoCodeStays) {
   EXPECT_EQ(function(explanation, "runtime.text").pinned, "");
 }
 
-// A function with an exception table that this personality function reads.
+// A function with an exception table that this personality function of the program reads.
 std::string with_personality(const std::string& name, const std::string& encoding,
                              const std::string& place) {
   return fmt::format(R"(
@@ -143,9 +143,8 @@ DW.ref.{0}: .quad {0}
 }
 
 TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
-  for (const std::string name :
-       {"__gxx_personality_v0", "__gcc_personality_v0", "_R7___rustc17rust_eh_personality",
-        "__gnat_personality_v0", "__gdc_personality_v0"}) {
+  for (const std::string name : {"__gxx_personality_v0", "_R7___rustc17rust_eh_personality",
+                                 "__gnat_personality_v0", "__gdc_personality_v0"}) {
     EXPECT_EQ(
         function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
         "")
@@ -153,7 +152,8 @@ TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
     EXPECT_EQ(function(explain_with(with_personality(name, "0x1b", name)), "catches").pinned, "")
         << name;
   }
-  for (const std::string name : {"_d_eh_personality", "somebody_else"}) {
+  // compiler-rt, which is linked statically, has a function of the last name.
+  for (const std::string name : {"_d_eh_personality", "somebody_else", "__gcc_personality_v0"}) {
     EXPECT_THAT(
         function(explain_with(with_personality(name, "0x9b", "DW.ref." + name)), "catches").pinned,
         HasSubstr("exceptions of a language"))
@@ -162,6 +162,28 @@ TEST_F(PostLink, ExceptionTablesThatAnUnknownFunctionReadsMakeFunctionsStay) {
                 HasSubstr("exceptions of a language"))
         << name;
   }
+  // The one of libgcc's shared library.
+  std::string shared =
+      with_personality("__gcc_personality_v0", "0x9b", "DW.ref.__gcc_personality_v0");
+  const std::size_t own = shared.find(".globl __gcc");
+  shared.erase(own, shared.find(".section .gcc_except_table") - own);
+  EXPECT_EQ(function(explain_with(shared), "catches").pinned, "");
+}
+
+// A program may read its code through the names of the code's bounds. Our runtime uses one, too.
+TEST_F(PostLink, NamesOfTheCodesBoundsAreInTheSummary) {
+  const auto bounds_in = [&](const std::string& code) {
+    std::ofstream(folder_ / "b.s") << ".text\n.globl reads\n.type reads, @function\nreads:\n"
+                                   << code << "ret\n.size reads, .-reads\n";
+    const auto summary = instrument(link_program((folder_ / "b.s").string()), {});
+    EXPECT_TRUE(summary) << summary.error().message;
+    return summary ? summary->code_bounds : std::vector<std::string>{};
+  };
+  EXPECT_THAT(bounds_in(""), testing::IsEmpty());
+  EXPECT_THAT(bounds_in("lea etext(%rip), %rax\nlea etext(%rip), %rcx\n"),
+              testing::ElementsAre("etext"));
+  EXPECT_THAT(bounds_in("mov __ehdr_start@GOTPCREL(%rip), %rax\nlea _etext(%rip), %rcx\n"),
+              testing::ElementsAre("__ehdr_start", "_etext"));
 }
 
 // Bytes of code that instructions read, and the bounds of a section with code.

@@ -91,6 +91,7 @@ class TableBuilder {
   }
 
   void add_frame(const StackPad& pad) {
+    header_.framed += pad.changes_stack ? 1 : 0;
     abi::Frame frame{};
     frame.first_field = static_cast<std::uint32_t>(frame_fields_.size());
     frame.reason = static_cast<std::uint8_t>(pad.reason);

@@ -40,6 +40,7 @@ Summary summarize(const Program& program, std::size_t table_bytes) {
   Summary summary;
   summary.functions = program.functions.size();
   summary.table_bytes = table_bytes;
+  summary.code_bounds = program.code_bounds;
   for (const Function& function : program.functions) {
     summary.text_bytes += function.size;
     summary.large_functions += function.pin() == abi::PinReason::large_model ? 1 : 0;

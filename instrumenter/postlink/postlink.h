@@ -24,6 +24,8 @@ struct Summary {
   std::uint64_t movable_bytes = 0;
   std::uint64_t table_bytes = 0;
   std::uint64_t large_functions = 0;  // compiled with -mcmodel=large, so they cannot move
+  // The names of the code's bounds that the program uses, such as etext: it may read code there.
+  std::vector<std::string> code_bounds;
 };
 
 // Replaces the file in one step and keeps its mode. After an error, the file is as it was. The

@@ -12,11 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -27,6 +29,7 @@ namespace stab::machine {
 namespace {
 
 constexpr std::size_t largest_file = 16 << 20;
+constexpr std::string_view release_file = "/proc/sys/kernel/osrelease";
 
 class Examination {
  public:
@@ -37,6 +40,7 @@ class Examination {
     const auto choice = topology_.choose_cpus(trial_cpus);
     look_at_cpus(choice);
     look_at_the_host();
+    look_at_the_kernel();
     look_at_load();
     look_at_clock();
     look_at_heat();
@@ -119,6 +123,12 @@ class Examination {
         "other work on the host slows trials down, and this machine can't stop it",
         "measure on a physical machine, or use 'stabctl check --noise' to learn which changes you "
         "can detect");
+  }
+
+  void look_at_the_kernel() {
+    if (const std::string limit = limit_of_kernel(root_); !limit.empty())
+      add("kernel", Grade::fair, "Linux " + line(std::string(release_file)).value_or(""), limit,
+          "boot Linux 5.10 or later");
   }
 
   void look_at_load() {
@@ -467,6 +477,22 @@ std::vector<Finding> missing_readings(const CpuSet& trial, const std::string& ro
                         .meaning = {},
                         .mend = {}});
   return findings;
+}
+
+std::string limit_of_kernel(const std::string& root) {
+  // runtime/epoch/one_epoch.cc gives up below this version.
+  constexpr std::pair least{5, 10};
+  const std::string text = read_file(root + std::string(release_file), largest_file).value_or("");
+  std::pair version{0, 0};
+  const char* end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, version.first);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return "";
+  if (std::from_chars(major.ptr + 1, end, version.second).ec != std::errc()) return "";
+  if (version >= least) return "";
+  return fmt::format(
+      "with Linux {}.{}, functions of a program that szc built stop moving when its second thread "
+      "starts, so a run of a program with several threads has one layout",
+      version.first, version.second);
 }
 
 Finding counting(const std::string& root) {

@@ -33,6 +33,11 @@ Grade overall(std::span<const Finding> findings);
 // "fair for measurements: smt (on), ...", with all findings that are not good, the poor ones first.
 std::string summary(std::span<const Finding> findings);
 
+// Says what this kernel is too old for in programs that szc built, as a sentence without its
+// period. Returns "" if it is new enough, or if its version is not known. `root` is a prefix for
+// /proc, for tests.
+std::string limit_of_kernel(const std::string& root = "");
+
 // Whether this process may change the machine's settings, in the order of increasing obstacles.
 enum class Access {
   allowed,

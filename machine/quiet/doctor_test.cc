@@ -229,6 +229,26 @@ TEST_F(DoctorTest, Isolation) {
   EXPECT_EQ(finding("isolation").grade, Grade::good);
 }
 
+TEST_F(DoctorTest, AnOldKernelGivesProgramsWithThreadsOneLayout) {
+  EXPECT_EQ(limit_of_kernel(root_), "") << "the version is not known";
+  for (const char* release : {"5.4.0-150-generic\n", "5.9.16\n", "4.19.0-25-amd64\n"}) {
+    put("/proc/sys/kernel/osrelease", release);
+    const Finding found = finding("kernel");
+    EXPECT_EQ(found.grade, Grade::fair) << release;
+    EXPECT_THAT(found.meaning, HasSubstr("a run of a program with several threads has one layout"));
+    EXPECT_THAT(found.mend, HasSubstr("5.10"));
+    EXPECT_EQ(found.meaning, limit_of_kernel(root_));
+  }
+  put("/proc/sys/kernel/osrelease", "5.4.0-150-generic\n");
+  EXPECT_EQ(finding("kernel").found, "Linux 5.4.0-150-generic");
+  EXPECT_THAT(limit_of_kernel(root_), HasSubstr("with Linux 5.4, "));
+  for (const char* release :
+       {"5.10.0\n", "5.15.0-91-generic\n", "6.1.0-18-amd64\n", "10.0\n", "x\n"}) {
+    put("/proc/sys/kernel/osrelease", release);
+    EXPECT_EQ(limit_of_kernel(root_), "") << release;
+  }
+}
+
 TEST_F(DoctorTest, TheWorstFindingIsTheMachines) {
   EXPECT_EQ(overall(examine(Topology::synthetic("Package:1 Core:2 PU:2").value(), root_)),
             Grade::poor);

@@ -28,5 +28,5 @@ llvm-profdata-22 merge -o "$work/profile" "$work"/*.profraw
 compile -fprofile-use="$work/profile" -flto -fuse-ld=lld "$@" -Wl,--emit-relocs -o "$work/linked"
 "$bolt" "$work/linked" -instrument -instrumentation-file="$work/counts" -o "$work/train" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 "$work/train" "$training" >/dev/null
-"$bolt" "$work/linked" -data="$work/counts" -reorder-blocks=ext-tsp -split-functions -split-all-cold -icf=1 \
+"$bolt" "$work/linked" -data="$work/counts" -reorder-blocks=ext-tsp -split-functions -split-all-cold -icf=all \
   -reorder-functions=none -o "$out" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }

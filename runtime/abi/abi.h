@@ -31,7 +31,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 7;
+constexpr uint32_t version = 8;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -89,6 +89,7 @@ struct Header {
   uint64_t text_bytes;    // of all code in executable sections, pinned functions included
   uint64_t pinned_bytes;  // the part of text_bytes that can't move
   uint64_t flags;
+  uint64_t framed;  // functions that can move and change the stack pointer
   Array functions;
   Array fixups;
   Array labels;
@@ -322,7 +323,7 @@ struct Hider {
 
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 184 && offsetof(Header, functions) == 72);
+static_assert(sizeof(Header) == 192 && offsetof(Header, functions) == 80);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
 static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 16);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);

@@ -42,6 +42,8 @@ void add_image(Line& line, const Image& image) {
   line.hex_field("copies",
                  image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
   line.field("padded", image.padded_functions);
+  // Functions that make their pads themselves are not counted above.
+  if (image.padded_functions != 0) line.field("framed", image.table->framed);
   line.field("setup_ns", image.setup_ns);
 }
 
@@ -67,14 +69,13 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
   if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
-  if (epochs.without_alarm != 0)
+  if (epochs.without_alarm != 0 || epochs.late_ns != 0)
     line.field("threads_without_alarm", epochs.without_alarm).field("late_ns", epochs.late_ns);
 }
 
 constexpr const char* no_pads =
-    "no stack frame of the executable has a pad, because each of its functions makes no calls, or "
-    "was compiled without szc's pass. In the second case, the compiler was not clang, or szc "
-    "--stab-version does not list this version of clang";
+    "no stack frame of the executable has a pad, because none of its functions that make calls was "
+    "compiled with pads (only the versions of clang that szc --stab-version lists can add them)";
 
 constexpr const char* no_room_for_pads =
     "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "
@@ -110,10 +111,12 @@ bool report_start(const Options& options, uint64_t seed, const Image* image, con
   const bool code = options.code && problem == nullptr;
   const bool moving = (options.code || options.stack) && problem == nullptr;
   const bool repeated = options.again() && moving && why_once == nullptr;
+  const bool made = problem == nullptr && image != nullptr;
+  const char* unpadded = made ? why_no_pads(options, *image) : nullptr;
   Line line;
   line.field("event", "start").field("version", abi::version).field("pid", report_owner());
   line.field("code", code ? "on" : "off")
-      .field("stack", options.stack && problem == nullptr ? "on" : "off")
+      .field("stack", options.stack && problem == nullptr && unpadded == nullptr ? "on" : "off")
       .field("rerandomize", repeated ? "repeated" : "once")
       .field("seed", seed);
   heap::add_start(line, options);
@@ -126,9 +129,7 @@ bool report_start(const Options& options, uint64_t seed, const Image* image, con
   line.field("randomized", (asked ? moving : heap::is_heap_on()) ? "yes" : "no");
   if (problem != nullptr) line.field("why", problem);
   if (image != nullptr) add_image(line, *image);
-  const bool made = problem == nullptr && image != nullptr;
-  if (const char* why = made ? why_no_pads(options, *image) : nullptr; why != nullptr)
-    line.field("why_no_pads", why);
+  if (unpadded != nullptr) line.field("why_no_pads", unpadded);
   line.field("never_moved", "globals, libc and other libraries that szc did not link");
   return write_line(line.close());
 }
@@ -138,6 +139,7 @@ void report_image(const Image& image, const char* problem) {
   line.field("event", "library").field("pid", report_owner());
   add_file(line, file_of(image.note));
   add_outcome(line, problem);
+  if (problem == nullptr && has_pads(image)) line.field("stack", "on");
   add_image(line, image);
   write_line(line.close());
 }

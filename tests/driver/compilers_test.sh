@@ -217,6 +217,17 @@ for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang ve
   STAB_CC=$work/other "$szc" --stab-print -c part.cc >out
   lacks "$version" out fpass-plugin
 done
+# The library's name tells, too: releases begin at 22.1, and 22.0 is a snapshot.
+mkdir snapshot
+echo 'int llvm;' >llvm.c
+printf '#include <unistd.h>\nextern int llvm;\nint main(int n, char **v) { return execv(REAL, v) + n + llvm; }\n' >start.c
+for minor in 0 1; do
+  clang-22 -shared -fPIC -Wl,-soname,libLLVM.so.22.$minor llvm.c -o snapshot/libLLVM.so.22.$minor &&
+    clang-22 "-DREAL=\"$(command -v clang-22)\"" start.c snapshot/libLLVM.so.22.$minor "-Wl,-rpath,$work/snapshot" -o snapshot/clang ||
+    fail "a clang that needs libLLVM.so.22.$minor"
+  STAB_CC=$work/snapshot/clang "$szc" --stab-print -c part.cc >out
+  if [ $minor = 0 ]; then lacks 'a snapshot' out fpass-plugin; else has 'a release' out "/stab-pass-22.so"; fi
+done
 
 # A compiler that calls szc, or that is szc, would never end.
 mkdir wraps

@@ -131,6 +131,13 @@ expect 'other target, compile only' "$szc" --target=aarch64-linux-gnu -c lib.c
 # The baseline: nothing of ours in it, the same code, the same linker.
 expect 'off' "$szc" --stab-off -O2 main.c -o prog
 stays 'off' prog
+# What cargo runs while it builds is linked plainly, without a word.
+expect "cargo's build script" "$szc" --stab-strict -O2 main.c -o build_script_build-0123456789abcdef
+[ ! -s .err ] || { fail "cargo's build script: speaks"; cat .err >&2; }
+stays "cargo's build script" build_script_build-0123456789abcdef
+echo '{ global: __rustc_proc_macro_decls_01__; local: *; };' >macros.map
+expect "a library of cargo's macros" "$szc" -O2 -shared -fPIC -Wl,--version-script=macros.map -Wl,--undefined-version main.c -o libmacros.so
+stays "a library of cargo's macros" libmacros.so
 STAB_OFF=1 expect 'off by environment' "$szc" -O2 main.c -o prog2
 cmp -s prog prog2 || fail 'off by environment differs from off by flag'
 "$szc" -O2 -c main.c -o on.o && "$szc" --stab-off -O2 -c main.c -o off.o

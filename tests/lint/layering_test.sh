@@ -44,7 +44,7 @@ allowed() {
     stats/designs) echo "base stats/numbers stats/tests stats/data stats/models stats/verdicts" ;;
     stats/analyse) echo "base stats/*" ;;
     stats/oracle) echo "base stats/data stats/verdicts" ;;
-    machine) echo "base counters runtime/base machine/quiet/tree_testing.h" ;;
+    machine) echo "base counters runtime/base runtime/abi/abi.h machine/quiet/tree_testing.h" ;;
     machine/quiet) echo "base counters machine" ;;
     report/words) echo "base stats/*" ;;
     report/sections) echo "base stats/* report/words report/model.h report/text.h" ;;

@@ -410,6 +410,7 @@ TEST_F(Ab, StackFramesHavePadsWhereSzcBuiltAllVersions) {
   build("a", STAB_BIN_DIR "/szc", 1);
   build("b", STAB_BIN_DIR "/szc", 1);
   build("c", "cc", 1);
+  build("d", STAB_BIN_DIR "/szc --stab-quiet --stab-cc=gcc", 1);
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"--no-control", "--json"});
     const Output told = ab(2, more);
@@ -428,6 +429,10 @@ TEST_F(Ab, StackFramesHavePadsWhereSzcBuiltAllVersions) {
   const Output refused = ab({"--stack", "--program", "./a", "./c"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("--stack: szc did not build c"));
+  EXPECT_THAT(randomized(run({"--program", "./d", "./a"})),
+              HasSubstr("Not random: the sizes of stack frames (d has no pads: no stack frame of "
+                        "the executable has a pad"));
+  EXPECT_THAT(ab({"--stack", "--program", "./a", "./d"}).err, HasSubstr("--stack: d has no pads"));
 }
 
 // A working tree is compared with the commit at which its branch left main.

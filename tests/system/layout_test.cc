@@ -172,6 +172,38 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
   EXPECT_EQ(after[1]["remarks"], json::array({"fewer settings than before"}));
 }
 
+// szc can't pad the frames of gcc. That is an error only if the plan asks for pads.
+TEST_F(Layout, FramesWithoutPadsAreNotRandom) {
+  lab_.write("b.c",
+             "#include <stdio.h>\n__attribute__((noinline)) void say(void) { puts(\"a\"); }\n"
+             "int main(void) { say(); return 0; }\n");
+  const std::string gcc = "--stab-quiet --stab-cc=gcc";
+  const std::string none = "no stack frame of the executable has a pad";
+  const int by_default = run(plan("default", gcc, "[randomize]\nrerandomize = \"once\"\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(by_default), SizeIs(4));
+  for (const json& row : lab_.trials(by_default)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["randomization"], "code once");
+    EXPECT_THAT(row["layout_note"].get<std::string>(), HasSubstr(none));
+  }
+  for (const json& each : report(by_default)["random"])
+    if (each["what"] == "stack frames") {
+      EXPECT_EQ(each["random"], false);
+      EXPECT_THAT(each["why_not"].get<std::string>(), HasSubstr(none));
+    }
+  EXPECT_THAT(report(by_default)["notes"].dump(),
+              HasSubstr("In 4 of 4 randomized trials, the runtime reported: " + none));
+  const int asked = run(plan("asked", gcc, "[randomize]\nstack = true\n"));
+  EXPECT_EQ(submitted_.code, 5);
+  ASSERT_THAT(lab_.trials(asked), SizeIs(4));
+  for (const json& row : lab_.trials(asked)) {
+    EXPECT_EQ(row["status"], "not_randomized") << row;
+    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("asks for stack=1"));
+    EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr(none));
+  }
+}
+
 TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
   std::string text = plan("seeds", "",
                           "[factor.layout]\nrandom = { seeds = 3, runs = 3 }\n"

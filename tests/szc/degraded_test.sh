@@ -275,6 +275,9 @@ refused ./good report=9 "the report cannot be written" 9>&-
 $clang -O1 -c good.c -o without_pass.o && $szc without_pass.o -o unpadded || exit 1
 refused ./unpadded stack=1 "strict=1: no stack frame of the executable has a pad"
 refused ./unpadded code=0:stack=1 "strict=1: no stack frame of the executable has a pad"
+rm -f report
+STABILIZER_OPTIONS=stack=1:report=report ./unpadded >/dev/null
+grep -q '"code": "on", "stack": "off"' report || fail "a program without pads has random stack frames: $(cat report)"
 # The pads of a library are enough.
 echo 'int call_twice(int (*f)(int)) { return f(f(1)) + 1; }' >padded.c
 $szc -O1 -fPIC -shared padded.c -o libpadded.so && $szc without_pass.o -Wl,--no-as-needed ./libpadded.so -o padded_in_part || exit 1
@@ -282,6 +285,9 @@ for options in stack=1 code=0:stack=1; do
   output=$(STABILIZER_OPTIONS=$options:strict=1 ./padded_in_part 2>errors)
   [ $? = 42 ] && [ "$output" = works ] || fail "$options: pads in a library only: output '$output', $(cat errors)"
 done
+rm -f report
+STABILIZER_OPTIONS=stack=1:report=report ./padded_in_part >/dev/null
+grep '"event": "library"' report | grep -q '"stack": "on".*"padded": [1-9][0-9]*, "framed": [1-9]' || fail "the pads of a library are not reported: $(cat report)"
 STABILIZER_OPTIONS=help=1 ./good | grep -q "seed (number" || fail "help=1"
 [ "$(STABILIZER_OPTIONS=help=0 ./good)" = works ] || fail "help=0"
 
@@ -404,7 +410,8 @@ int main(void) {
   return twice(21) != 42;
 }
 END
-$szc -O1 -w compares.c -o compares || exit 1
+$szc -O1 -w compares.c -o compares 2>errors || exit 1
+[ "$(grep -c . errors)" = 1 ] && grep -q 'szc: note: compares uses __ehdr_start, a bound of its code' errors || fail "a program that reads its code: $(cat errors)"
 for way in "code=0 as in the file" "code=1 changed"; do
   [ "$(STABILIZER_OPTIONS=${way%% *} ./compares)" = "${way#* }" ] || fail "the code is not ${way#* } with $way"
 done

@@ -208,6 +208,7 @@ std::string ignored_order(const LinkArguments& link, const LinkSettings& setting
 Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
                         const Companions& companions) {
   LinkSettings settings = given;
+  settings.off = settings.off || is_tool_of_cargo(link);
   const std::string why_not = settings.off ? "" : obstacle(link, settings, companions);
   if (!why_not.empty() && settings.strict)
     return fail(fmt::format("{} cannot be randomized: {}", link.output, why_not));

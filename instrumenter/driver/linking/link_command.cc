@@ -107,7 +107,7 @@ void add_last_flags(const LinkSettings& settings, Words& words) {
 }  // namespace
 
 bool needs_exports_script(const LinkArguments& link) {
-  return link.kind == Output::executable && link.has_version_script;
+  return link.kind == Output::executable && !link.version_script.empty();
 }
 
 std::string exports_script() {

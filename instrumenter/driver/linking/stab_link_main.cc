@@ -2,6 +2,7 @@
 // stab-link: the post-link step and its explanation. It is separate from szc, which a
 // build starts thousands of times.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -37,6 +38,13 @@ int run_instrument(const std::string& path, std::span<const std::string> flags) 
                "szc: note: {} functions of {} cannot move because of -mcmodel=large; with "
                "-mcmodel=medium they can\n",
                summary->large_functions, path);
+  if (!summary->code_bounds.empty())
+    fmt::print(
+        stderr,
+        "szc: note: {} uses {}, a bound of its code: functions run outside of these bounds, "
+        "and the bytes of code inside differ from the file. If that matters, run the program "
+        "with code=0. --stab-quiet hides this note\n",
+        path, fmt::join(summary->code_bounds, " and "));
   return 0;
 }
 

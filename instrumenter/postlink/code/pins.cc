@@ -37,9 +37,11 @@ class LabelAnalysis {
         continue;
       const std::vector<Relocation> relocations = program_.file->relocations(i);
       if (name == patchable_entries) pin_patchable(relocations);
+      const bool is_ours = name == abi::runtime_section || name == abi::library_section;
       for (const Relocation& relocation : relocations) {
         look_at(relocation);
         look_at_bounds(relocation);
+        if (!is_ours) note_code_bounds(relocation);
         look_behind_start(relocation);
       }
       if ((section.sh_flags & SHF_EXECINSTR) != 0) look_at_uses(i, relocations);
@@ -116,6 +118,22 @@ class LabelAnalysis {
     const Elf64_Shdr* section = program_.file->section(name.substr(start.size()));
     if (section == nullptr || (section->sh_flags & SHF_EXECINSTR) == 0) return;
     pin_between(section->sh_addr, section->sh_addr + section->sh_size - 1);
+  }
+
+  // The linker defines the bounds of the whole code, too. Nothing tells what a program does with
+  // them, so its functions move, but the user is told. compiler-rt only looks for its notes there.
+  void note_code_bounds(const Relocation& relocation) {
+    constexpr std::array<std::string_view, 5> names = {"__executable_start", "__ehdr_start",
+                                                       "etext", "_etext", "__etext"};
+    const auto symbols = program_.file->symbols();
+    if (relocation.symbol >= symbols.size()) return;
+    const std::string_view name = program_.file->name(symbols[relocation.symbol]);
+    if (std::ranges::find(names, name) == names.end() ||
+        std::ranges::find(program_.code_bounds, name) != program_.code_bounds.end())
+      return;
+    const Function* user = program_.find(relocation.where);
+    if (user == nullptr || !user->name.starts_with("__llvm_"))
+      program_.code_bounds.emplace_back(name);
   }
 
   // The program asks for the list of places to patch, which are at or before functions' starts.

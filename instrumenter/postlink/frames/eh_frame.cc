@@ -82,12 +82,17 @@ bool moves_location_absolutely(ByteReader& reader) {
   return !reader.ok();
 }
 
+// libgcc's shared library has a personality function of this name, which is right. In compiler-rt,
+// which programs link statically, it ignores the address that landing pads count from.
+constexpr std::string_view c_personality = "__gcc_personality_v0";
+
 // The exception tables of copies count landing pads from an address (code/lsda.cc). These
 // personality functions understand that; others may know only the start of the function.
 bool knows_landing_base(std::string_view personality) {
   constexpr std::array<std::string_view, 8> names = {
-      "__gxx_personality_v0",   "__gcc_personality_v0",      "rust_eh_personality",
-      "__gnat_personality_v0",  "__gdc_personality_v0",      "__objc_personality_v0",
+      "__gxx_personality_v0",   c_personality,
+      "rust_eh_personality",    "__gnat_personality_v0",
+      "__gdc_personality_v0",   "__objc_personality_v0",
       "__gnu_objc_personality", "__gnustep_objc_personality"};
   return std::ranges::any_of(names, [&](auto name) { return personality.contains(name); });
 }
@@ -97,7 +102,10 @@ bool knows_landing_base(std::string_view personality) {
 class FrameReader {
  public:
   FrameReader(Program& program, const Elf64_Shdr& section)
-      : program_(program), address_(section.sh_addr), bytes_(program.file->contents(section)) {}
+      : program_(program),
+        address_(section.sh_addr),
+        bytes_(program.file->contents(section)),
+        defines_c_personality_(defines(c_personality)) {}
 
   void run() {
     std::size_t at = 0;
@@ -119,6 +127,13 @@ class FrameReader {
     std::uint32_t value = 0;
     std::memcpy(&value, bytes_.data() + at, 4);
     return value;
+  }
+
+  // Whether the program has a function of this name, and not only a reference to it.
+  [[nodiscard]] bool defines(std::string_view name) const {
+    return std::ranges::any_of(program_.file->symbols(), [&](const Elf64_Sym& symbol) {
+      return symbol.st_shndx != SHN_UNDEF && program_.file->name(symbol) == name;
+    });
   }
 
   void pin_all() {
@@ -188,6 +203,7 @@ class FrameReader {
       if (symbol.st_value != place) continue;
       const std::string_view name = program_.file->name(symbol);
       if ((encoding & indirect) != 0 && !name.starts_with(of_word)) continue;
+      if (defines_c_personality_ && name.contains(c_personality)) continue;
       if (knows_landing_base(name)) return true;
     }
     return false;
@@ -258,6 +274,7 @@ class FrameReader {
   Program& program_;
   std::uint64_t address_;
   std::span<const std::uint8_t> bytes_;
+  bool defines_c_personality_;
   std::map<std::size_t, Cie> cies_;
 };
 

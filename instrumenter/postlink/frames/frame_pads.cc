@@ -242,6 +242,14 @@ class PadAnalysis {
   std::vector<CfaField> fields_;
 };
 
+// As the frame description says: somewhere, more than the return address is on the stack.
+bool changes_stack(const Program& program, const Function& function) {
+  constexpr std::uint64_t return_address = 8;
+  return std::ranges::any_of(read_cfa(program, function).rows, [](const CfaRow& row) {
+    return row.base != dwarf_rsp || row.offset != return_address;
+  });
+}
+
 }  // namespace
 
 void analyse_stack(Program& program) {
@@ -254,6 +262,9 @@ void analyse_stack(Program& program) {
   const auto entered = entered_inside(program);
   const std::vector<bool> recursive = recursive_functions(program);
   read_entry_pads(program, recursive);
+  for (Function& function : program.functions)
+    function.pad.changes_stack =
+        function.movable() && !is_cold_part(function.name) && changes_stack(program, function);
   for (const auto& [index, own] : by_function) {
     Function& function = program.functions[index];
     if (!function.movable()) continue;

@@ -290,7 +290,8 @@ std::string_view describe(abi::PinReason reason) {
     case PinReason::go_code:
       return "is Go code; Go's runtime has its own table of code addresses";
     case PinReason::foreign_exceptions:
-      return "handles exceptions of a language whose exception tables have an unknown format";
+      return "handles exceptions of a language whose exception tables are read by code that szc "
+             "does not know";
     case PinReason::used_bytes:
       return "the program uses the function's bytes or address range as data, for example to copy "
              "or compare them";

@@ -51,6 +51,7 @@ struct CieInfo {
 // How copies of a function get frames of another size.
 struct StackPad {
   abi::PadReason reason = abi::PadReason::calls_nothing;  // none: the copies get pads
+  bool changes_stack = false;                             // the function changes the stack pointer
   std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
   std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
@@ -152,7 +153,8 @@ struct Program {
   std::vector<Pointer> pointers;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> label_numbers;
   std::vector<Patch> patches;
-  std::vector<EntryPad> entry_pads;  // sorted by start, without overlap
+  std::vector<EntryPad> entry_pads;      // sorted by start, without overlap
+  std::vector<std::string> code_bounds;  // names of the code's bounds that the program uses
 
   // Pins the function, which may belong to the program later. The first reason stays. Aborts if the
   // pins are final.
