@@ -214,7 +214,7 @@ std::string summary_of(const json& facts) {
   return one_line(line, 500);
 }
 
-// Anybody may have written the text, but our facts have few levels. What is deeper is dropped.
+// Anybody may have written the text, but our facts have few levels. Deeper parts are dropped.
 json parsed(std::string_view facts_json) {
   constexpr int most_levels = 8;
   const auto is_near = [](int depth, json::parse_event_t, const json&) {
