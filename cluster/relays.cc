@@ -379,7 +379,7 @@ Result<void> make_own(const std::string& path) {
   return {};
 }
 
-// What the user's steps share on a node.
+// The folder that the user's steps share on a node.
 struct OwnFiles {
   std::string cache;  // the folder for builds
   std::string lock;   // N3

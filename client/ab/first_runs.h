@@ -30,10 +30,10 @@ struct Pairs {
   std::vector<Run> with;
 };
 
-// What the layer changes in this version, in addition to what loading it costs any program: page
-// faults or peak memory by more than 5 %, or CPU time by more than 10 % if the 95 % interval
-// excludes "no change". Otherwise, and with fewer than four pairs, the mean and the median of the
-// pairs must both show a change of CPU time by more than 25 %.
+// Returns the changes that the layer makes in this version, in addition to what loading it costs
+// any program: page faults or peak memory by more than 5 %, or CPU time by more than 10 % if the
+// 95 % interval excludes "no change". Otherwise, and with fewer than four pairs, the mean and the
+// median of the pairs must both show a change of CPU time by more than 25 %.
 HeapChange what_changes(const std::string& version, const Pairs& pairs);
 
 // A clause that says that the layer costs the second version a larger or smaller share of its time

@@ -50,7 +50,7 @@ struct HeapCost {
 // "+0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs".
 std::string said(const HeapCost& cost);
 
-// What the layer changes in the versions, as a clause: "a has 10700 page faults with
+// The changes that the layer makes in the versions, as a clause: "a has 10700 page faults with
 // libstabheap.so, 10000 without". "" if it changes nothing that matters.
 struct HeapChange {
   std::string clause{};
@@ -100,8 +100,8 @@ struct Comparison {
   std::chrono::nanoseconds timeout{0};
 };
 
-// What reports say beside random heap blocks: "costs +0.4 % of CPU time; ...", or what they change.
-// The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
+// The words of reports beside random heap blocks: "costs +0.4 % of CPU time; ...", or the change
+// that they cause. The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
 std::string heap_remark(const Comparison& comparison);
 
 // The name for the second measurement of the first version.
