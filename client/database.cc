@@ -471,8 +471,8 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
   std::map<std::string, MachineRow> rows;
   const auto experiments = ask_for(
       path,
-      "SELECT experiment.id, machine.host FROM experiment LEFT JOIN machine ON machine.id = "
-      "experiment.machine ORDER BY experiment.id");
+      "SELECT experiment.id, machine.host, machine.key FROM experiment LEFT JOIN machine ON "
+      "machine.id = experiment.machine ORDER BY experiment.id");
   if (!experiments) return std::unexpected(experiments.error());
   // SQLite sorts in memory, which suffices for the trials of one experiment.
   for (const auto& experiment : experiments->rows) {
@@ -481,6 +481,8 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
                           "GROUP BY node",
                           value_of<std::int64_t>(experiment, 0)));
     if (!trials) return std::unexpected(trials.error());
+    // Anybody may have made the rows of archives.
+    const bool is_imported = value_of<std::string>(experiment, 2).contains("-imported-by-");
     // All nodes of an experiment have the same compilers.
     const auto versions = ask_for(
         path, fmt::format("SELECT text FROM event WHERE experiment = {} AND kind = '{}' ORDER BY "
@@ -490,7 +492,8 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
     for (const auto& row : trials->rows) {
       const auto node = value_of<std::string>(row, 0);
       MachineRow& machine = rows[node.empty() ? value_of<std::string>(experiment, 1) : node];
-      if (!versions->rows.empty() && value_of<std::int64_t>(row, 1) >= machine.last_ns)
+      if (!is_imported && !versions->rows.empty() &&
+          value_of<std::int64_t>(row, 1) >= machine.last_ns)
         machine.versions = one_line(value_of<std::string>(versions->rows.front(), 0), 500);
       machine.last_ns = std::max(machine.last_ns, value_of<std::int64_t>(row, 1));
       machine.trials += value_of<std::int64_t>(row, 2);

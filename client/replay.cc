@@ -112,8 +112,9 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   if (trial->uid != geteuid())
     return fail(
         fmt::format("user {} ran this trial: replay it as that user, as in: sudo -u '#{}' "
-                    "stabctl replay {} {}{}",
+                    "stabctl replay {} {}{}{}",
                     trial->uid, trial->uid, options.id, options.position,
+                    options.attempt ? fmt::format(" --attempt {}", *options.attempt) : "",
                     common.state.empty() ? "" : " --folder " + shell_quote(common.state)));
   if (auto there = build_is_there(*trial); !there) return std::unexpected(there.error());
   // Does not limit the size of files, because a profiler writes its own files.

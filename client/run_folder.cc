@@ -341,9 +341,9 @@ Result<store::Experiment> find(const Stored& stored, store::Id id) {
   if (!ids) return std::unexpected(ids.error());
   if (ids->empty())
     return fail(
-        fmt::format("{} holds no experiment: the run ended before the experiment began. "
-                    "Repeat the command that started the run, or choose another folder "
-                    "('stabctl runs' lists the folders of runs)",
+        fmt::format("{} holds no experiments: the run ended before an experiment began, or the "
+                    "experiments were removed. Repeat the command that started the run, or choose "
+                    "another folder ('stabctl runs' lists the folders of runs)",
                     stored.path));
   if (id == 0 && ids->size() > 1)
     return fail(

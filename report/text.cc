@@ -411,8 +411,8 @@ std::string counted(std::size_t n, std::string_view one, std::string_view many) 
   return n == 0 ? "" : fmt::format("{} more {}, ", n, n == 1 ? one : many);
 }
 
-// Says in at most two lines what was random, what was not, and why. Long reasons are cut first. Without
-// a trial nobody knows what trials do.
+// Says in at most two lines what was random, what was not, and why. Long reasons and costs are cut
+// first. Without a trial nobody knows what trials do.
 std::string short_random(const Document& document) {
   constexpr std::size_t most_lines = 2;
   if (document.trials.ok == 0) return "";

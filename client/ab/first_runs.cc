@@ -547,12 +547,7 @@ Result<Pace> first_runs(Comparison& comparison, Surroundings around, nanoseconds
     return tried;
   });
   if (!first) return first;
-  if (first->round > budget / 4) {
-    if (comparison.wanted_heap != Heap::never)
-      comparison.why_no_heap =
-          "the budget is too short to measure the cost of random heap positions";
-    return first;
-  }
+  if (first->round > budget / 2) return first;
   // If the second runs are as slow, no others are needed to say that the budget is too short.
   std::optional<Pace> warm;
   const auto is_enough = [&](const Pace& pace) {

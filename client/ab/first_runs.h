@@ -69,7 +69,7 @@ Pace pace_of_trials(const Comparison& comparison, const Pace& first);
 std::uint64_t rounds_within(std::chrono::nanoseconds budget, const Pace& pace);
 
 // Runs each version once as it is, because the first run of a program may be slow, and once more if
-// the budget seems too short for the fewest rounds. If the budget allows more runs, runs the
+// the budget seems too short for the fewest rounds and has room for that. If the budget allows more runs, runs the
 // versions with and without a layer above their allocators, which places small blocks at random, in
 // turns and for at most a fifth of the budget. The versions will be measured without the layer if
 // one of them does not run with it, does not say that its blocks are random, or is changed by it

@@ -156,7 +156,9 @@ std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reas
   for (const Drawn& each : drawn) {
     if (each.is_random) {
       random += fmt::format("{}{}{}", random.empty() ? "" : ", ", each.what,
-                            each.cost.empty() ? "" : fmt::format(" ({})", each.cost));
+                            each.cost.empty() || longest_reason == 0
+                                ? ""
+                                : fmt::format(" ({})", one_line(each.cost, longest_reason)));
       continue;
     }
     const auto known = std::ranges::find(fixed, each.why, &decltype(fixed)::value_type::first);

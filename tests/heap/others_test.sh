@@ -61,8 +61,8 @@ by_ab() {
   shift
   rm -rf state
   "$stabctl" ab --state state --heap --no-control --margin 49% --budget 60s "$@" >said 2>&1 || { fail "$title, ab $*: $(tail -n 3 said)"; return; }
-  least=$("$stabctl" sql --state state --json "SELECT min(heap_operations) AS least FROM trial WHERE status = 'ok'" | sed -n 's/.*"least": *\([0-9]*\).*/\1/p')
-  [ "${least:-0}" -ge 9000 ] || fail "$title, ab $*: the layer did only ${least:-no} operations"
+  least=$("$stabctl" sql --state state "SELECT min(heap_operations) AS least FROM trial WHERE status = 'ok'" | tail -n 1)
+  [[ ${least:-x} =~ ^[0-9]+$ && $least -ge 9000 ]] || fail "$title, ab $*: the layer did only ${least:-no} operations"
 }
 
 # strict TITLE COMMAND...: strict=1 ends a program whose heap=1 is refused.

@@ -34,8 +34,10 @@ __attribute__((noinline)) const Found& look_for(unsigned which) {
   Dl_info of_new = {};
   void* function = dlsym(RTLD_NEXT, names[which]);
   if (function == nullptr) {  // dlopen loaded C++ later, without RTLD_GLOBAL
-    void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    function = library == nullptr ? nullptr : dlsym(library, names[which]);
+    for (const char* name : {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"})
+      if (void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+          library != nullptr && function == nullptr)
+        function = dlsym(library, names[which]);
   }
   if (function == nullptr) {
     constexpr char message[] = "stabilizer: libstabnew.so cannot find operator new\n";
