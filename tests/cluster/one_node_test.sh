@@ -255,21 +255,29 @@ forget
 id=$(submit lost)
 until_true "a trial begins" test -e "$shared/began"
 rm "$shared/began"
-in_lab scontrol requeue "$(job_of "$id")" || true
+job=$(job_of "$id")
+[[ $job =~ ^[0-9]+$ ]] || fail "no event names the job: $job"
+said=$(in_lab scontrol requeue "$job" 2>&1) && fail "Slurm requeues a job of salloc: $said"
+shown=$(in_lab scontrol --oneliner show job "$job")
+[[ $shown == *" JobState=RUNNING "* && $shown == *" Restarts=0 "* ]] || fail "after a requeue that Slurm refused ($said): $shown"
 touch "$shared/go"
 expect_whole "$id"
 [[ -z $(lost "$id") ]] || fail "a requeue ends a step: $(lost "$id")"
 
 # The node's process is stopped, and Slurm forgets it because its slurmstepd is killed. Nothing else is
-# measured on the node until it has ended.
+# measured on the node until it has ended. If the process were stopped before slurmstepd ends, the kernel
+# would send it SIGHUP then, as to each orphaned group with a stopped member. So its worker is stopped: the
+# process waits some seconds for the worker's end when slurmstepd has closed its stream.
 forget
 id=$(submit lost)
 until_true "a trial begins" test -e "$shared/began"
 rm "$shared/began"
 old=$(in_lab pgrep -f "^$folder/stabd --on-node")
 job=$(job_of "$id")
-in_lab kill -STOP "$old"
+worker=$(in_lab pgrep -f "^$folder/stabd --worker")
+in_lab kill -STOP $worker
 for pid in $("$lab" pids "$folder" n2 | tail -n +2); do in_lab kill -KILL "$pid"; done
+in_lab kill -STOP "$old" || fail "the node's process has ended"
 is_lost() { [[ -n $(lost "$id") ]]; }
 finds_earlier() { [[ " $(lost "$id") " == *" old-step "* ]]; }
 until_true "Slurm forgets the job" is_freed
