@@ -520,7 +520,7 @@ Result<std::map<std::string, MachineRow>> machines_in(const std::string& path) {
       found->second.floor_ns = value_of<std::int64_t>(row, 3);
     }
   // Without a cluster there are no states.
-  if (const auto states = cluster::node_states())
+  if (const auto states = cluster::all_node_states())
     for (auto& [host, row] : rows)
       if (const auto found = states->find(host); found != states->end()) row.state = found->second;
   return rows;

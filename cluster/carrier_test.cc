@@ -41,6 +41,12 @@ class CarrierTest : public ::testing::Test {
 
 TEST_F(CarrierTest, WholeLinesAreCarried) {
   Carrier carrier(in_read_.get(), out_write_.get(), Signs::end_here);
+  carrier.move();
+  EXPECT_FALSE(carrier.has_heard());
+  say("\n");
+  carrier.move();
+  EXPECT_TRUE(carrier.has_heard());
+  EXPECT_EQ(heard(), "");
   say("a\n\nb");
   carrier.move();
   EXPECT_EQ(heard(), "a\n");

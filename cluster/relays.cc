@@ -63,6 +63,7 @@ void Carrier::read_some() {
     return;
   }
   heard_ = Clock::now();
+  has_heard_ = true;
   wants_more_ = buffer[static_cast<std::size_t>(n) - 1] != '\n';
   while (const auto line = lines_.next()) {
     if (line->empty() && signs_ == Signs::end_here) continue;
@@ -198,7 +199,9 @@ class Head {
       if (up.wants_more()) down.add("");
       if (down.ended() || up.broken()) return hang_up(srun, down);
       if (!node_.node.empty() && up.silent_for() > silence_) return abandon(srun, Loss::silent);
-      if (node_.node.empty() && Clock::now() - since > wait_) return abandon(srun, Loss::no_node);
+      // A step that gives signs of life has its node, and waits for an earlier step there (N3).
+      const auto most = wait_ + (up.has_heard() ? longest_life(silence_) : milliseconds(0));
+      if (node_.node.empty() && Clock::now() - since > most) return abandon(srun, Loss::no_node);
     }
     srun.wait(ending);
     read_last_errors(srun);
@@ -407,14 +410,22 @@ class Node {
   int serve() {
     auto files = make_own_files(name_);
     if (!files) return refuse(files.error().message);
+    if (auto set = be_dumpable(false); !set) return refuse(set.error().message);
     const auto locked = lock_node(files->lock);
     if (!locked) return refuse(locked.error().message);
-    if (!*locked) return say_lost(Loss::old_step, why_not_locked());
+    if (*locked == Locked::busy) return say_lost(Loss::old_step, why_not_locked());
+    if (*locked == Locked::hung_up) {
+      free_allocation();
+      return 0;
+    }
+    // The worker's namespaces are made through files in /proc that a process can't write if it is
+    // not dumpable.
+    if (auto set = be_dumpable(true); !set) return refuse(set.error().message);
+    containment_ = machine::best_containment();
+    if (auto ended = end_left_behind(); !ended)
+      return say_lost(Loss::old_step, fmt::format("node {}: {}", name_, ended.error().message));
     if (auto started = start_worker(); !started) return refuse(started.error().message);
-    // The worker's namespaces are made through files in /proc that a process can't write
-    // once it is not dumpable.
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-      return refuse("the kernel refuses PR_SET_DUMPABLE");
+    if (auto set = be_dumpable(false); !set) return refuse(set.error().message);
     bool is_leaving = false;
     Carrier down(STDIN_FILENO, socket_.get(), Signs::end_here,
                  [&](Carrier&, std::string_view line) {
@@ -460,23 +471,50 @@ class Node {
     return write_all(STDOUT_FILENO, line + "\n") ? 0 : 1;
   }
 
-  // N3. Returns false if another step still holds the lock, or if nobody waits for us any more.
-  Result<bool> lock_node(const std::string& path) {
-    lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!lock_) return fail_errno("cannot open " + path);
+  // Whether other processes of the user may open our descriptors and memory.
+  static Result<void> be_dumpable(bool dumpable) {
+    if (prctl(PR_SET_DUMPABLE, dumpable ? 1 : 0, 0, 0, 0) != 0)
+      return fail_errno("the kernel refuses PR_SET_DUMPABLE");
+    return {};
+  }
+
+  // Another step still holds the lock (busy), or nobody waits for us any more (hung_up).
+  enum class Locked { got, busy, hung_up };
+
+  // N3. Meanwhile the head learns by signs of life that the step has its node.
+  Result<Locked> lock_node(const std::string& path) {
     const auto until = Carrier::Clock::now() + longest_life(silence_);
-    while (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno("cannot lock " + path);
+    auto next_sign = Carrier::Clock::now();
+    for (;;) {
+      // Somebody may have removed the file or put another one in its place.
+      lock_ = Fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+      if (!lock_) return fail_errno("cannot open " + path);
+      const bool is_locked = flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
+      if (!is_locked && errno != EWOULDBLOCK && errno != EINTR)
+        return fail_errno("cannot lock " + path);
+      if (is_locked && lock_is_at(path)) break;
+      if (Carrier::Clock::now() > until) return Locked::busy;
+      if (Carrier::Clock::now() >= next_sign) {
+        const auto ignored = write_all(STDOUT_FILENO, "\n");
+        static_cast<void>(ignored);
+        next_sign = Carrier::Clock::now() + std::chrono::seconds(1);
+      }
       pollfd hung_up{STDIN_FILENO, 0, 0};
-      if (Carrier::Clock::now() > until || poll(&hung_up, 1, static_cast<int>(pause.count())) == 1)
-        return false;
+      if (poll(&hung_up, 1, static_cast<int>(pause.count())) == 1) return Locked::hung_up;
     }
     // The text only helps people, so a full disk does not matter.
     if (ftruncate(lock_.get(), 0) == 0) {
       const auto ignored = write_all(lock_.get(), job_);
       static_cast<void>(ignored);
     }
-    return true;
+    return Locked::got;
+  }
+
+  [[nodiscard]] bool lock_is_at(const std::string& path) const {
+    struct stat ours{};
+    struct stat found{};
+    return fstat(lock_.get(), &ours) == 0 && lstat(path.c_str(), &found) == 0 &&
+           ours.st_dev == found.st_dev && ours.st_ino == found.st_ino;
   }
 
   [[nodiscard]] std::string why_not_locked() const {
@@ -489,13 +527,20 @@ class Node {
         plan::is_node(job) ? fmt::format(" (job {})", job) : "", name_);
   }
 
+  // N3. In a namespace, the processes of an earlier trial have ended with their worker.
+  Result<void> end_left_behind() const {
+    if (containment_ != machine::Containment::process_tree) return {};
+    const auto ended = machine::end_marked(protocol::marker_variable(start_.token), killing);
+    if (!ended) return std::unexpected(ended.error());
+    return {};
+  }
+
   Result<void> start_worker() {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
       return fail_errno("socketpair");
     socket_ = Fd(ends[0]);
     const Fd theirs(ends[1]);
-    containment_ = machine::best_containment();
     machine::ContainedStart what;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     what.argv = {program, "--worker"};
@@ -526,7 +571,9 @@ class Node {
     const auto until = Carrier::Clock::now() + killing;
     if (!has_ended(milliseconds(0))) {
       kill(worker_.pid, SIGKILL);
-      if (!has_ended(killing)) return 1;
+      // N3. A process that waits in the kernel ends late, if at all.
+      while (!has_ended(killing)) {
+      }
     }
     const std::string how = machine::how_it_ended(machine::reap(worker_.pid));
     if (containment_ == machine::Containment::process_tree) {

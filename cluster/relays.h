@@ -13,9 +13,13 @@
 //  N1  The worker and its trial end when the node's process ends, and when the daemon gives no sign
 //      of life for the agreed time, whichever process on the way is dead or stopped.
 //  N2  The node's process exits with 0 only after the worker and all that it started have ended.
-//  N3  The node's process holds a lock on its node for as long as it lives, so no trial runs beside
-//      an earlier step of the same user, even if Slurm believes that the step has ended. A process
-//      that does not get the lock within longest_life() starts no worker and says so.
+//  N3  The node's process holds a lock on its node for as long as it lives, and it lives until its
+//      worker has ended, unless somebody kills it. So no trial runs beside an earlier step of the
+//      same user, even if Slurm believes that the step has ended. The worker does not inherit the
+//      lock: if the node's process is killed, the kernel kills the worker (N1). A later process of
+//      the same place ends what is left of a trial outside a pid namespace before it starts a
+//      worker. A process that does not get the lock within longest_life() starts no worker and says
+//      so.
 #pragma once
 
 #include <chrono>
@@ -65,6 +69,8 @@ class Carrier {
   // 40 ms. A sign of life in the other direction is an acknowledgement.
   [[nodiscard]] bool wants_more() const { return wants_more_; }
   [[nodiscard]] Clock::duration silent_for() const { return Clock::now() - heard_; }
+  // Anything has arrived, be it a sign of life.
+  [[nodiscard]] bool has_heard() const { return has_heard_; }
 
  private:
   static constexpr std::size_t most_waiting = std::size_t{1} << 20;
@@ -80,6 +86,7 @@ class Carrier {
   bool ended_ = false;
   bool broken_ = false;
   bool wants_more_ = false;
+  bool has_heard_ = false;
   Clock::time_point heard_ = Clock::now();
 };
 

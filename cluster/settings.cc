@@ -297,20 +297,38 @@ std::vector<Finding> findings_in(std::string_view config, std::string_view nodes
           processes(settings), epilogs(settings),       quiet_nodes(settings)};
 }
 
+namespace {
+
+// A plan may name several partitions: "a,b".
+bool is_one_of(std::string_view partition, std::string_view partitions) {
+  return std::ranges::count(parts_of(partitions, ','), partition) > 0;
+}
+
+}  // namespace
+
 std::map<std::string, std::string> states_in(std::string_view nodes, std::string_view partition) {
   std::map<std::string, std::string> states;
+  const auto is_wanted = [partition](std::string_view each) { return is_one_of(each, partition); };
   for (const Settings& node : nodes_in(nodes))
     if (const auto all = node.find("Partitions");
         partition.empty() ||
-        (all != node.end() && std::ranges::count(parts_of(all->second, ','), partition) > 0))
+        (all != node.end() && std::ranges::any_of(parts_of(all->second, ','), is_wanted)))
       states[value_of(node, "NodeName")] = state_of(node);
   return states;
 }
 
+std::string default_partition_in(std::string_view partitions) {
+  for (const std::string_view line : parts_of(partitions, '\n'))
+    if (const Settings each = node_in(line);
+        each.contains("PartitionName") && value_of(each, "Default") == "YES")
+      return value_of(each, "PartitionName");
+  return "";
+}
+
 std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
                         std::string_view partition) {
-  const std::string where =
-      partition.empty() ? "the cluster" : fmt::format("the partition {}", partition);
+  const std::string where = partition.empty() ? "the cluster's default partition"
+                                              : fmt::format("the partition {}", partition);
   if (states.empty())
     return fmt::format("{} has no nodes ('sinfo' shows all partitions and nodes)", where);
   const auto ready = std::ranges::count_if(states, [](const auto& each) {
@@ -332,17 +350,20 @@ std::string shortage_in(const std::map<std::string, std::string>& states, std::s
 }
 
 std::string time_limit_in(std::string_view partitions, std::string_view partition) {
+  std::vector<std::string> limits;
   for (const std::string_view line : parts_of(partitions, '\n')) {
     const Settings each = node_in(line);
     if (!each.contains("PartitionName")) continue;
-    const bool is_wanted = partition.empty() ? value_of(each, "Default") == "YES"
-                                             : value_of(each, "PartitionName") == partition;
+    const bool is_wanted = partition.empty()
+                               ? value_of(each, "Default") == "YES"
+                               : is_one_of(value_of(each, "PartitionName"), partition);
     if (!is_wanted) continue;
     const auto found = each.find("DefaultTime");
-    return value_of(each,
-                    found == each.end() || found->second == "NONE" ? "MaxTime" : "DefaultTime");
+    std::string limit =
+        value_of(each, found == each.end() || found->second == "NONE" ? "MaxTime" : "DefaultTime");
+    if (std::ranges::count(limits, limit) == 0) limits.push_back(std::move(limit));
   }
-  return "";
+  return fmt::format("{}", fmt::join(limits, " or "));
 }
 
 namespace {
@@ -353,16 +374,27 @@ Result<std::string> show_nodes() {
   return output_of({"scontrol", "--oneliner", "show", "node"}, patience);
 }
 
+Result<std::string> show_partitions() {
+  return output_of({"scontrol", "--oneliner", "show", "partition"}, patience);
+}
+
 }  // namespace
+
+Result<std::map<std::string, std::string>> all_node_states() {
+  const auto nodes = show_nodes();
+  if (!nodes) return std::unexpected(nodes.error());
+  return states_in(*nodes);
+}
 
 Result<std::map<std::string, std::string>> node_states(std::string_view partition) {
   const auto nodes = show_nodes();
   if (!nodes) return std::unexpected(nodes.error());
-  return states_in(*nodes, partition);
+  if (!partition.empty()) return states_in(*nodes, partition);
+  return states_in(*nodes, default_partition_in(show_partitions().value_or("")));
 }
 
 Result<std::string> time_limit(std::string_view partition) {
-  const auto partitions = output_of({"scontrol", "--oneliner", "show", "partition"}, patience);
+  const auto partitions = show_partitions();
   if (!partitions) return std::unexpected(partitions.error());
   return time_limit_in(*partitions, partition);
 }

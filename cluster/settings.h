@@ -13,10 +13,12 @@
 
 namespace stab::cluster {
 
-// Reads the outputs of 'scontrol show config' and 'scontrol --oneliner show node'. Each finding that
-// is not good names the line of slurm.conf that mends it. A setting that the output lacks counts as
-// the one that disturbs.
+// Reads the outputs of 'scontrol show config' and 'scontrol --oneliner show node'. Each finding
+// that is not good names the line of slurm.conf that mends it. A setting that the output lacks
+// counts as the one that disturbs.
 std::vector<machine::Finding> findings_in(std::string_view config, std::string_view nodes);
+
+// A partition is one name or several, as in machines.partition: "a,b".
 
 // The state of each node of the partition (of all if that is ""), with the reason if the cluster
 // names one, from the second output: "IDLE", "IDLE+DRAIN (the disk is full)".
@@ -28,12 +30,18 @@ std::map<std::string, std::string> states_in(std::string_view nodes,
 std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
                         std::string_view partition);
 
-// The time limit of jobs that ask for none, as 'scontrol --oneliner show partition' says: "01:00:00",
-// "UNLIMITED". "" if there is no such partition. A partition "" is the cluster's default.
+// The cluster's default partition, as 'scontrol --oneliner show partition' says, or "".
+std::string default_partition_in(std::string_view partitions);
+
+// The time limit of jobs that ask for none, from the same output: "01:00:00", "UNLIMITED". "" if
+// there is no such partition, and "01:00:00 or UNLIMITED" if several partitions differ. A partition
+// "" is the cluster's default.
 std::string time_limit_in(std::string_view partitions, std::string_view partition);
 
-// These ask the cluster's controller.
-Result<std::map<std::string, std::string>> node_states(std::string_view partition = "");
+// These ask the cluster's controller. A partition "" is the cluster's default, or all nodes if
+// Slurm does not say which one that is.
+Result<std::map<std::string, std::string>> all_node_states();
+Result<std::map<std::string, std::string>> node_states(std::string_view partition);
 Result<std::string> time_limit(std::string_view partition);
 Result<std::vector<machine::Finding>> examine_cluster();
 

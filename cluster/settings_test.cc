@@ -105,10 +105,26 @@ TEST(ClusterSettings, TooFewNodesAreCounted) {
   EXPECT_EQ(shortage_in(nodes, 4, "lab"),
             "the plan asks for 4 nodes, but the partition lab has only 3: lower 'nodes' in "
             "[machines]");
-  EXPECT_THAT(shortage_in(nodes, 3, ""),
-              HasSubstr("asks for 3 nodes, but only 2 of 3 in the cluster can run jobs now"));
+  EXPECT_THAT(
+      shortage_in(nodes, 3, ""),
+      HasSubstr(
+          "asks for 3 nodes, but only 2 of 3 in the cluster's default partition can run jobs now"));
   EXPECT_THAT(shortage_in({{"n3", "DOWN*"}}, 1, ""), ::testing::EndsWith("wait for more"));
   EXPECT_THAT(shortage_in({}, 1, "lab"), HasSubstr("the partition lab has no nodes"));
+}
+
+TEST(ClusterSettings, AnyPartitionOfThePlanCounts) {
+  const std::string nodes = quiet_node + "\nNodeName=n2 State=MIXED Partitions=lab,long\n" +
+                            "NodeName=n3 State=IDLE Partitions=urgent\n";
+  const auto names = [&](const char* partition) {
+    std::string all;
+    for (const auto& [name, state] : states_in(nodes, partition)) all += name;
+    return all;
+  };
+  EXPECT_EQ(names("lab"), "n1n2");
+  EXPECT_EQ(names("long,urgent"), "n2n3");
+  EXPECT_EQ(names("lon"), "");
+  EXPECT_EQ(names(""), "n1n2n3");
 }
 
 TEST(ClusterSettings, APartitionsTimeLimitIsItsDefaultOrItsMaximum) {
@@ -119,6 +135,10 @@ TEST(ClusterSettings, APartitionsTimeLimitIsItsDefaultOrItsMaximum) {
   EXPECT_EQ(time_limit_in(partitions, "lab"), "01:00:00");
   EXPECT_EQ(time_limit_in(partitions, "long"), "02:00:00");
   EXPECT_EQ(time_limit_in(partitions, "none"), "");
+  EXPECT_EQ(time_limit_in(partitions, "none,long"), "02:00:00");
+  EXPECT_EQ(time_limit_in(partitions, "long,lab"), "01:00:00 or 02:00:00");
+  EXPECT_EQ(default_partition_in(partitions), "lab");
+  EXPECT_EQ(default_partition_in(""), "");
 }
 
 TEST(ClusterSettings, PlansMakeNodesQuietIfSlurmRunsOurProgramBeforeAndAfterJobs) {

@@ -106,7 +106,7 @@ void ask_cluster(const plan::Machines& machines, Design& design) {
   for (const std::string& name : machines.names) {
     const auto found = states->find(name);
     const std::string unknown = machines.partition.empty()
-                                    ? "not a node of this cluster"
+                                    ? "not a node of the cluster's default partition"
                                     : "not a node of the partition " + machines.partition;
     design.nodes.emplace_back(name, found == states->end() ? unknown : found->second);
   }

@@ -120,7 +120,7 @@ printf '#!/bin/sh\necho "slurm_load_node: Unable to contact slurm controller" >&
 cat >answers/scontrol <<'END'
 #!/bin/sh
 case "$*" in
-  *node) printf 'NodeName=n1 State=IDLE Partitions=lab\nNodeName=n2 State=DOWN* Partitions=lab\n' ;;
+  *node) printf 'NodeName=n1 State=IDLE Partitions=lab\nNodeName=n2 State=DOWN* Partitions=lab\nNodeName=n3 State=IDLE Partitions=other\n' ;;
   *partition) echo 'PartitionName=lab Default=YES DefaultTime=NONE MaxTime=01:00:00' ;;
 esac
 END
@@ -131,7 +131,8 @@ grep -q "Slurm can't be asked about its nodes here: .*Unable to contact slurm co
 PATH=$work/answers:$PATH stabctl check dry/nodes.toml >said || fail "check fails: $(cat said)"
 grep -q "each allocation ends after the partition's time limit, 01:00:00;" said || fail "check shows no time limit: $(cat said)"
 printf '[experiment]\nname = "n"\n%s' "$benchmark" >dry/local.toml
-for asked in "2 but only 1 of 2 in the cluster can run jobs now" "3 but the cluster has only 2: lower 'nodes'"; do
+for asked in "2 but only 1 of 2 in the cluster's default partition can run jobs now" \
+  "3 but the cluster's default partition has only 2: lower 'nodes'"; do
   PATH=$work/answers:$PATH stabctl check --machines "${asked%% *}" dry/local.toml >said || fail "check fails: $(cat said)"
   grep -qF "the plan asks for ${asked%% *} nodes, ${asked#* }" said || fail "check does not count the nodes: $(cat said)"
 done

@@ -53,6 +53,7 @@ class Daemon::Around final : public Surroundings {
   std::string passed() override { return daemon_.workshop_.passed(); }
   void stop_worker(std::size_t place) override { daemon_.workshop_.stop(place); }
   std::chrono::nanoseconds node_patience() override { return daemon_.workshop_.node_patience(); }
+  std::chrono::nanoseconds loss_patience() override { return daemon_.workshop_.loss_patience(); }
 
   Result<machine::Facts> facts() override { return daemon_.workshop_.facts(); }
   Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) override {

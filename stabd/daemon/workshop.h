@@ -162,6 +162,12 @@ class Workshop {
   [[nodiscard]] std::chrono::milliseconds node_patience() const {
     return options_.node_wait + 2 * cluster::longest_life(options_.node_silence);
   }
+  // How long after the node's last sign of life the last line about such a worker may come: the
+  // head notices the silence, asks the controller, and waits until the step must have ended.
+  [[nodiscard]] std::chrono::milliseconds loss_patience() const {
+    constexpr std::chrono::seconds asking{30};
+    return options_.node_silence + cluster::longest_life(options_.node_silence) + asking;
+  }
   [[nodiscard]] bool has_worker() const { return !workers_.empty(); }
   // These do nothing without a worker.
   void send(std::size_t place, const std::string& line, std::chrono::nanoseconds within);

@@ -5,7 +5,7 @@ set -u
 . "$1/tests/lib.sh"
 "$1/tests/cluster/lab" start "$work/lab" 1 || { [[ $? == 77 ]] && skip_all "there is no laboratory here"; }
 "$1/tests/cluster/lab" stop "$work/lab"
-BUILD=$build_directory timeout 500 "$1/tests/campaign/cluster_faults" --experiments 1 --faults 3 "$work/results" || fail "see above"
+BUILD=$build_directory timeout 900 "$1/tests/campaign/cluster_faults" --experiments 1 --faults 3 "$work/results" || fail "see above"
 [[ $(cut -f 2 "$work/results") == right ]] || fail "$(cat "$work/results")"
 # A second call repeats no experiment.
 before=$(cat "$work/results")

@@ -255,21 +255,29 @@ forget
 id=$(submit lost)
 until_true "a trial begins" test -e "$shared/began"
 rm "$shared/began"
-in_lab scontrol requeue "$(job_of "$id")" || true
+job=$(job_of "$id")
+[[ $job =~ ^[0-9]+$ ]] || fail "no event names the job: $job"
+said=$(in_lab scontrol requeue "$job" 2>&1) && fail "Slurm requeues a job of salloc: $said"
+shown=$(in_lab scontrol --oneliner show job "$job")
+[[ $shown == *" JobState=RUNNING "* && $shown == *" Restarts=0 "* ]] || fail "after a requeue that Slurm refused ($said): $shown"
 touch "$shared/go"
 expect_whole "$id"
 [[ -z $(lost "$id") ]] || fail "a requeue ends a step: $(lost "$id")"
 
 # The node's process is stopped, and Slurm forgets it because its slurmstepd is killed. Nothing else is
-# measured on the node until it has ended.
+# measured on the node until it has ended. If the process were stopped before slurmstepd ends, the kernel
+# would send it SIGHUP then, as to each orphaned group with a stopped member. So its worker is stopped: the
+# process waits some seconds for the worker's end when slurmstepd has closed its stream.
 forget
 id=$(submit lost)
 until_true "a trial begins" test -e "$shared/began"
 rm "$shared/began"
 old=$(in_lab pgrep -f "^$folder/stabd --on-node")
 job=$(job_of "$id")
-in_lab kill -STOP "$old"
+worker=$(in_lab pgrep -f "^$folder/stabd --worker")
+in_lab kill -STOP $worker
 for pid in $("$lab" pids "$folder" n2 | tail -n +2); do in_lab kill -KILL "$pid"; done
+in_lab kill -STOP "$old" || fail "the node's process has ended"
 is_lost() { [[ -n $(lost "$id") ]]; }
 finds_earlier() { [[ " $(lost "$id") " == *" old-step "* ]]; }
 until_true "Slurm forgets the job" is_freed
@@ -352,6 +360,36 @@ until_true "the controller answers" in_lab squeue
 in_lab $left
 until_true "the command frees the allocation of the run" is_freed
 
+# A step waits for the lock of its node. Meanwhile it gives signs of life, other processes of its user can't open what it
+# has open, and a file that replaces the lock counts. If nobody waits for the step any more, it frees its allocation.
+until_true "nothing runs on the nodes" nothing_runs
+as_user_on_n2() { "$lab" on "$folder" n2 "${as_user[@]}" "$@"; }
+on_node() {
+  as_user_on_n2 env SLURMD_NODENAME=t1 SLURM_JOB_ID=4711 PATH="$shared/bin:$PATH" "$folder/stabd" --on-node \
+    '{"token":"t","privileged":false,"network":true,"silence_ms":100}'
+}
+mkdir "$shared/bin"
+printf '#!/bin/sh\necho "$@" >%s\n' "$shared/freed" >"$shared/bin/scancel"
+chmod 755 "$shared/bin" "$shared/bin/scancel"
+lock=/var/tmp/stabd-1/t1.lock
+as_user_on_n2 flock --no-fork "$lock" sleep 1001 &
+until_true "another process holds the lock" in_lab pgrep -f '^sleep 1001$'
+on_node >"$work/on_node" 2>>"$work/log" &
+step=$!
+until_true "the step that waits gives signs of life" test -s "$work/on_node"
+[[ $(in_lab stat --format=%u "/proc/$(in_lab pgrep -f "^$folder/stabd --on-node")/environ") == 0 ]] ||
+  fail "the node's process is dumpable while it waits"
+as_user_on_n2 flock --no-fork "$lock.new" sleep 1002 &
+until_true "a process holds the new lock" in_lab pgrep -f '^sleep 1002$'
+as_user_on_n2 mv "$lock.new" "$lock"
+in_lab pkill -f '^sleep 1001$'
+wait "$step" || fail "the step that waited fails: $(cat "$work/on_node")"
+[[ $(<"$work/on_node") == *'"loss":"old-step"'*"an earlier step of stabd"* ]] || fail "a step that gets no lock says: $(cat "$work/on_node")"
+(($(grep -c '^$' "$work/on_node") >= 5)) || fail "a step that waits gives few signs of life: $(cat "$work/on_node")"
+sleep 2 | on_node >"$work/on_node" 2>>"$work/log" || fail "a step fails for which nobody waits: $(cat "$work/on_node")"
+[[ $(cat "$shared/freed") == 4711 ]] || fail "a step for which nobody waits does not free its allocation"
+in_lab pkill -f '^sleep 1002$'
+
 # What stabd's process on the head says if there is no Slurm, and if an earlier job does not end.
 mkdir "$work/nothing" "$work/slurm"
 for program in srun scancel; do printf '#!/bin/sh\n' >"$work/slurm/$program"; done
@@ -367,4 +405,18 @@ head_says() {
   fail "without Slurm it says: $(cat "$work/said" "$work/err")"
 [[ $(head_says "$work/slurm") == *'"loss":"old-step"'*"has not ended: 7. 'squeue' shows"* ]] ||
   fail "about an earlier job it says: $(cat "$work/said" "$work/err")"
+
+# A step that gives signs of life has its node, so it is not given up for want of one. Here, the head's lines to the daemon
+# return to the step.
+printf '#!/bin/sh\n' >"$work/slurm/squeue"
+cat >"$work/slurm/salloc" <<END
+#!/bin/sh
+for i in 1 2 3; do echo; /bin/sleep 1; done
+echo '{"kind":"lost","loss":"old-step","reason":"late"}'
+/bin/grep -m 1 lost >$work/returned
+END
+chmod +x "$work/slurm/salloc"
+mkfifo "$work/daemon"
+timeout 60 env -i PATH="$work/slurm" "$folder/stabd" --on-head "{\"program\":\"/bin/false\",$words}" 3<>"$work/daemon" 2>"$work/err" || true
+[[ $(cat "$work/returned") == *'"reason":"late"'* ]] || fail "a step that waits for its node is given up: $(cat "$work/err")"
 finish

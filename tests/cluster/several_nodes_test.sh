@@ -71,7 +71,7 @@ for words in "3 nodes of a Slurm cluster" "2 comparisons on these 3 nodes are co
   [[ $checked == *"$words"* ]] || fail "check lacks '$words': $checked"
 done
 [[ $(in_lab "$stabctl" check "$shared/several.toml") == *"  n1: IDLE"*"  n3: IDLE"* ]] || fail "check does not show the nodes' states"
-[[ $(in_lab "$stabctl" check --machines n1,n9 "$shared/alone.toml") == *"  n9: not a node of this cluster"* ]] || fail "check does not know n9"
+[[ $(in_lab "$stabctl" check --machines n1,n9 "$shared/alone.toml") == *"  n9: not a node of the cluster's default partition"* ]] || fail "check does not know n9"
 id=$(ctl submit "$shared/several.toml" | grep -oE '[0-9]+' | head -n 1)
 blocks_on() { [[ $(sql "SELECT count(DISTINCT block) FROM trial WHERE experiment = $id AND node = '$1' AND warmup = 0") -ge $2 ]]; }
 for node in n1 n2 n3; do until_true "$node measures" blocks_on "$node" 1; done

@@ -31,6 +31,9 @@ constexpr unsigned max_losses = 3;
 // be longer.
 constexpr std::chrono::seconds trial_grace{45};
 
+// Clocks that differ by less count as the same.
+constexpr std::chrono::seconds most_ignored{5};
+
 constexpr std::size_t most_line = 4096;
 
 bool is_short_line(const std::string& text) {
@@ -422,7 +425,10 @@ void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
   // timeout.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
   around_.bound(request);
-  ask(place, request, (2 + steps) * request.timeout + trial_grace);
+  place.asked_ns = wall_clock_ns();
+  ask(place, request,
+      (2 + steps) * request.timeout + trial_grace +
+          (plan_.machines ? around_.loss_patience() : nanoseconds(0)));
 }
 
 void Session::ran(Place& place, protocol::RunReply reply) {
@@ -431,12 +437,7 @@ void Session::ran(Place& place, protocol::RunReply reply) {
   row.reason = std::move(reply.reason);
   row.exit_code = reply.exit_code;
   row.signal = reply.signal;
-  row.started_ns = reply.started_ns;
-  // A node may send any number.
-  if (std::int64_t ours = 0;
-      row.started_ns != 0 &&
-      !__builtin_sub_overflow(row.started_ns, place.clock_ahead.count(), &ours) && ours > 0)
-    row.started_ns = ours;
+  row.started_ns = started_by_our_clock(place, reply.started_ns);
   row.wall_ns = reply.wall_ns;
   row.user_ns = reply.user_ns;
   row.system_ns = reply.system_ns;
@@ -596,14 +597,32 @@ void Session::came_up_on(Place& place, const protocol::NodeReply& node) {
 
 // Reports and logs compare times of trials that ran on different nodes, so the trials of a node whose
 // clock is wrong get the times of our clock. The line with both times takes a moment to arrive, so a
-// small difference is not known.
+// small difference is not known. A delay of the line makes the clock look as if it were behind, so
+// that is believed only when a trial seems to have started before it was requested.
 void Session::compare_clocks(Place& place) {
-  constexpr std::chrono::seconds most_ignored{5};
   place.clock_ahead = nanoseconds(0);
+  place.clock_is_noted = false;
   if (!place.node.sent_ns || !place.node.heard_ns) return;
   const nanoseconds ahead(*place.node.sent_ns - *place.node.heard_ns);
   if (std::chrono::abs(ahead) <= most_ignored) return;
   place.clock_ahead = ahead;
+  if (ahead.count() > 0) note_clock(place);
+}
+
+std::int64_t Session::started_by_our_clock(Place& place, std::int64_t started_ns) {
+  const std::int64_t ahead = place.clock_ahead.count();
+  const bool is_early = started_ns < place.asked_ns - nanoseconds(most_ignored).count();
+  if (started_ns == 0 || ahead == 0 || (ahead < 0 && !is_early)) return started_ns;
+  // A node may send any number.
+  std::int64_t ours = 0;
+  if (__builtin_sub_overflow(started_ns, ahead, &ours) || ours <= 0) return started_ns;
+  if (!place.clock_is_noted) note_clock(place);
+  return ours;
+}
+
+void Session::note_clock(Place& place) {
+  const nanoseconds ahead = place.clock_ahead;
+  place.clock_is_noted = true;
   note("machine",
        fmt::format("the clock of node {} is {} {} the clock of stabd's machine: stabd stores the "
                    "times of the node's trials by its own clock. Set the node's clock, for example "

@@ -93,6 +93,8 @@ struct Place {
   // (protocol::SetupReply), and why the worker is lost; empty on our own machine.
   protocol::NodeReply node;
   std::chrono::nanoseconds clock_ahead{0};  // of ours, if that is too much to be ignored
+  bool clock_is_noted = false;
+  std::int64_t asked_ns = 0;  // when the trial was requested, by our clock
   std::string grade;
   std::string examined;
   std::string loud;
@@ -147,6 +149,9 @@ class Surroundings {
   virtual void stop_worker(std::size_t place) = 0;
   // If the plan names machines: how long a worker on a node may take to answer its first request.
   virtual std::chrono::nanoseconds node_patience() = 0;
+  // The same: how long after the node's last sign of life the line may come that says why the node
+  // is lost.
+  virtual std::chrono::nanoseconds loss_patience() = 0;
 
   // The facts about our own machine, as we read them.
   virtual Result<machine::Facts> facts() = 0;
@@ -321,6 +326,8 @@ class Session {
   [[nodiscard]] machine::CpuSet earlier_cpus(const Place& place) const;
   void came_up_on(Place& place, const protocol::NodeReply& node);
   void compare_clocks(Place& place);
+  void note_clock(Place& place);
+  [[nodiscard]] std::int64_t started_by_our_clock(Place& place, std::int64_t started_ns);
   void lost_node(Place& place, const std::string& how);
   [[nodiscard]] std::optional<std::pair<std::uint32_t, std::uint32_t>> incomplete_block(
       Place& place);

@@ -378,9 +378,9 @@ bool Session::same_as_elsewhere(const Place& place, const protocol::BuildReply& 
           "the same build of '{}' makes different programs on the nodes {} and {}: their headers "
           "or libraries differ, the compiler optimizes for each node's own CPU (-march=native), or "
           "the build writes the time into the program. Install the same packages on all nodes, "
-          "name the CPU in the compiler's flags, or use nodes of one kind (machines.nodes, "
-          "machines.constraint)",
-          benchmark, other.node.node, place.node.node));
+          "then remove the build cache {} on both nodes. Or name the CPU in the compiler's flags, "
+          "or use nodes of one kind (machines.nodes, machines.constraint)",
+          benchmark, other.node.node, place.node.node, place.node.cache));
     else
       continue;
     return false;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/time.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {
@@ -292,9 +293,20 @@ TEST_F(NodeTest, ANodeThatReturnsWrongBytesIsNamed) {
   for (const store::Trial& trial : trials()) EXPECT_EQ(trial.status, TrialStatus::ok);
 }
 
+// Otherwise the head would be ended before it can say why the node is lost.
+TEST_F(NodeTest, ATrialHasTheTimeThatALossTakesToBeKnown) {
+  around_.session_->start();
+  come_up("n1");
+  EXPECT_GT(around_.within_, around_.loss_patience());
+  Around here(two_levels);
+  here.session_->start();
+  here.answer_until(Kind::run);
+  EXPECT_LT(here.within_, here.loss_patience());
+}
+
 TEST_F(NodeTest, TrialsOfANodeWithAWrongClockHaveTheTimesOfOurs) {
   constexpr std::int64_t second = 1'000'000'000;
-  constexpr std::int64_t now = 1'700'000'000 * second;
+  const std::int64_t now = wall_clock_ns() + second;
   for (const std::int64_t ahead : {180 * second, -180 * second, 4 * second}) {
     const bool is_wrong = std::abs(ahead) > 5 * second;
     Around around(on_node);
@@ -306,14 +318,6 @@ TEST_F(NodeTest, TrialsOfANodeWithAWrongClockHaveTheTimesOfOurs) {
                          .sent_ns = now + ahead,
                          .heard_ns = now});
     around.answer_until(Kind::run);
-    std::string noted;
-    for (const store::Event& event : around.store_->events(around.id_).value())
-      if (event.text.starts_with("the clock of ")) noted = event.text;
-    EXPECT_EQ(noted.substr(0, noted.find(':')),
-              !is_wrong ? ""
-              : ahead > 0
-                  ? "the clock of node n1 is 3 min 0 s ahead of the clock of stabd's machine"
-                  : "the clock of node n1 is 3 min 0 s behind the clock of stabd's machine");
     around.asked_.reset();
     ++around.ran_;
     RunReply reply;
@@ -323,7 +327,38 @@ TEST_F(NodeTest, TrialsOfANodeWithAWrongClockHaveTheTimesOfOurs) {
     around.say(reply);
     EXPECT_EQ(store::trials_of(*around.store_, around.id_).at(0).started_ns,
               now + second + (is_wrong ? 0 : ahead));
+    std::string noted;
+    for (const store::Event& event : around.store_->events(around.id_).value())
+      if (event.text.starts_with("the clock of ")) noted = event.text;
+    EXPECT_EQ(noted.substr(0, noted.find(':')),
+              !is_wrong ? ""
+              : ahead > 0
+                  ? "the clock of node n1 is 3 min 0 s ahead of the clock of stabd's machine"
+                  : "the clock of node n1 is 3 min 0 s behind the clock of stabd's machine");
   }
+}
+
+// A node's first line that arrives late makes a right clock look as if it were behind.
+TEST_F(NodeTest, ANodeWhoseFirstLineWasDelayedHasARightClock) {
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t now = wall_clock_ns();
+  around_.session_->start();
+  around_.say(NodeReply{.version = STAB_VERSION,
+                        .node = "n1",
+                        .job = "7",
+                        .cache = "/c",
+                        .sent_ns = now - 20 * second,
+                        .heard_ns = now});
+  around_.answer_until(Kind::run);
+  around_.asked_.reset();
+  ++around_.ran_;
+  RunReply reply;
+  reply.status = TrialStatus::ok;
+  reply.started_ns = now + second;
+  reply.wall_ns = 1000;
+  around_.say(reply);
+  EXPECT_EQ(trials().at(0).started_ns, now + second);
+  EXPECT_FALSE(has_event("machine", "the clock of "));
 }
 
 TEST_F(NodeTest, AFullDiskNamesItsNode) {

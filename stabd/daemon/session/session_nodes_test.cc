@@ -418,6 +418,7 @@ TEST_F(NodesTest, NodesThatBuildDifferentProgramsFromTheSameSourcesAreRefused) {
   EXPECT_THAT(cluster_.row().reason,
               HasSubstr("the same build of 'built' makes different programs on the nodes n"));
   EXPECT_THAT(cluster_.row().reason, AllOf(HasSubstr("n2"), HasSubstr("-march=native")));
+  EXPECT_THAT(cluster_.row().reason, HasSubstr("then remove the build cache /c on both nodes"));
   EXPECT_EQ(cluster_.measured_, 0U);
 }
 

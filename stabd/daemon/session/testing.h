@@ -138,7 +138,10 @@ class Around : public Surroundings {
     stopping_ = false;
     return {};
   }
-  void send(std::size_t, const std::string& line, std::chrono::nanoseconds) override { sent(line); }
+  void send(std::size_t, const std::string& line, std::chrono::nanoseconds within) override {
+    within_ = within;
+    sent(line);
+  }
   void bound(const protocol::RunRequest&) override {}
   std::string passed() override { return passed_; }
   void stop_worker(std::size_t) override {
@@ -146,6 +149,7 @@ class Around : public Surroundings {
     stopping_ = true;
   }
   std::chrono::nanoseconds node_patience() override { return {}; }
+  std::chrono::nanoseconds loss_patience() override { return std::chrono::hours(100); }
 
   Result<machine::Facts> facts() override { return machine::facts_in(R"({"host":"h"})"); }
   Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) override {
@@ -373,6 +377,7 @@ class Around : public Surroundings {
   bool worker_ = false;
   bool stopping_ = false;
   std::optional<Kind> asked_;
+  std::chrono::nanoseconds within_{};  // the time for the answer
   Reading reading_ = Reading::finish;
   std::function<void(Result<std::string>)> done_;
   std::function<void()> go_on_;
