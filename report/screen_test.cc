@@ -120,8 +120,9 @@ TEST(Screen, SaysWhatWasRandomAndWhatWasNotInTwoLines) {
               AllOf(HasSubstr("stack frames (szc did not build it), heap blocks (random heap"),
                     EndsWith("...)")));
   document.drawn[4] = {.what = "heap blocks",
-                       .cost = "costs +0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of "
-                               "runs"};
+                       .cost =
+                           "costs +0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of "
+                           "runs"};
   EXPECT_THAT(random_of(document),
               AllOf(HasSubstr("heap blocks (costs +0.4 % of CPU"), HasSubstr("not: functions")));
   for (Drawn& each : document.drawn) {

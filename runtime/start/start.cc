@@ -14,6 +14,7 @@
 #include "runtime/base/output_files.h"
 #include "runtime/epoch/contexts.h"
 #include "runtime/epoch/epoch.h"
+#include "runtime/epoch/epoch_signal.h"
 #include "runtime/epoch/libraries.h"
 #include "runtime/image/debugger.h"
 #include "runtime/image/image.h"
@@ -314,6 +315,24 @@ __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int
 __attribute__((section(".init_array"), used)) void (*const init_entry)() = init_last;
 __attribute__((section(".fini_array.00000"), used)) void (*const fini_entry)() = fini_last;
 
+// While an image is taken in, its code is not executable for a moment. A handler of the program that
+// called exit() then would reach the image's destructors. So the thread blocks signals, except for
+// those that code itself causes and the two that libc keeps for itself.
+class NoHandlers {
+ public:
+  NoHandlers() : mask_(os::block_signals(blocked)) {}
+  ~NoHandlers() { os::set_signal_mask(mask_); }
+  NoHandlers(const NoHandlers&) = delete;
+  NoHandlers& operator=(const NoHandlers&) = delete;
+
+ private:
+  static constexpr uint64_t set_of(int number) { return uint64_t{1} << (number - 1); }
+  static constexpr uint64_t blocked =
+      ~(set_of(SIGILL) | set_of(SIGTRAP) | set_of(SIGBUS) | set_of(SIGFPE) | set_of(SIGSEGV) |
+        set_of(SIGSYS) | set_of(epoch_signal::number) | set_of(epoch_signal::number + 1));
+  uint64_t mask_;
+};
+
 }  // namespace
 }  // namespace stab::rt
 
@@ -323,6 +342,7 @@ extern "C" __attribute__((visibility("default"))) void stab_add_image(const stab
                                                                       const Elf64_Ehdr* elf) {
   if (!active) return;
   const NoEpochs guard(AtStartAndEnd::outside());
+  const NoHandlers no_handlers;
   Image* image = claim_image();
   const char* problem = take_in(image, note, elf);
   if (image == nullptr) return;
@@ -335,6 +355,7 @@ extern "C" __attribute__((visibility("default"))) void stab_remove_image(
     const stab::abi::Note* note) {
   if (!active || ended) return;
   const NoEpochs guard(AtStartAndEnd::outside());
+  const NoHandlers no_handlers;
   Image* image = image_with(note);
   if (image == nullptr) return;
   retract_image(image);

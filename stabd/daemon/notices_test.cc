@@ -126,7 +126,8 @@ TEST_F(NoticesTest, OnlyTroubleIsToldIfTheSettingsSaySo) {
 
 // The daemon itself never reads the plan of an experiment that has not begun.
 TEST_F(NoticesTest, AReaderFindsTheCommandOfAPlanThatNobodyHasRead) {
-  notices_->use_settings({});
+  own_.command.clear();
+  notices_->use_settings(own_);
   row_.uid = geteuid();
   row_.gid = getegid();
   row_.plan = "a plan without a command";
@@ -148,7 +149,8 @@ TEST_F(NoticesTest, AReaderFindsTheCommandOfAPlanThatNobodyHasRead) {
 }
 
 TEST_F(NoticesTest, ANoticeWhosePlanCannotBeReadIsNoted) {
-  notices_->use_settings({});
+  own_.command.clear();
+  notices_->use_settings(own_);
   script("reader", "exit 3\n");
   row_.plan = "[experiment]\nnotify = ['x']\n";
   notices_->tell_unread(row_, "cancelled", "why");

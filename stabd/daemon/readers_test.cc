@@ -197,7 +197,8 @@ TEST_F(ReadersTest, WhoSubmitsOnePlanDoesNotWaitForAllOfThoseWhoSubmitMany) {
 // What they print reaches our log as lines, and our own stderr is not theirs.
 TEST_F(ReadersTest, NoStreamOfTheDaemonIsTheirs) {
   const std::string program =
-      "#!/bin/sh\nread line </proc/self/fd/3\nreadlink /proc/$$/fd/1 /proc/$$/fd/2 >\"$line\"\n"
+      "#!/bin/sh\nread line </proc/self/fd/3\nlinks=$(readlink /proc/$$/fd/1 "
+      "/proc/$$/fd/2)\nprintf '%s' \"$links\" >\"$line\"\n"
       "printf 'a\\033[2Jb\\n\\nlast'\n"
       "head -c 100000 /dev/zero | tr '\\0' x >&2\n";
   ASSERT_TRUE(write_file_atomically(folder_ + "/reader", program));

@@ -34,7 +34,8 @@ __attribute__((noinline)) const Found& look_for(unsigned which) {
   Dl_info of_new = {};
   void* function = dlsym(RTLD_NEXT, names[which]);
   if (function == nullptr) {  // dlopen loaded C++ later, without RTLD_GLOBAL
-    for (const char* name : {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"})
+    constexpr const char* runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
+    for (const char* name : runtimes)
       if (void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
           library != nullptr && function == nullptr)
         function = dlsym(library, names[which]);
