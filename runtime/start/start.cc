@@ -315,21 +315,25 @@ __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int
 __attribute__((section(".init_array"), used)) void (*const init_entry)() = init_last;
 __attribute__((section(".fini_array.00000"), used)) void (*const fini_entry)() = fini_last;
 
+constexpr uint64_t signal_bit(int number) {
+  return uint64_t{1} << (number - 1);
+}
+constexpr uint64_t caused_by_code = signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGBUS) |
+                                    signal_bit(SIGFPE) | signal_bit(SIGSEGV) | signal_bit(SIGSYS);
+constexpr uint64_t kept_by_libc =
+    signal_bit(epoch_signal::number) | signal_bit(epoch_signal::number + 1);
+
 // While an image is taken in, its code is not executable for a moment. A handler of the program that
 // called exit() then would reach the image's destructors. So the thread blocks signals, except for
 // those that code itself causes and the two that libc keeps for itself.
 class NoHandlers {
  public:
-  NoHandlers() : mask_(os::block_signals(blocked)) {}
+  NoHandlers() : mask_(os::block_signals(~(caused_by_code | kept_by_libc))) {}
   ~NoHandlers() { os::set_signal_mask(mask_); }
   NoHandlers(const NoHandlers&) = delete;
   NoHandlers& operator=(const NoHandlers&) = delete;
 
  private:
-  static constexpr uint64_t set_of(int number) { return uint64_t{1} << (number - 1); }
-  static constexpr uint64_t blocked =
-      ~(set_of(SIGILL) | set_of(SIGTRAP) | set_of(SIGBUS) | set_of(SIGFPE) | set_of(SIGSEGV) |
-        set_of(SIGSYS) | set_of(epoch_signal::number) | set_of(epoch_signal::number + 1));
   uint64_t mask_;
 };
 
