@@ -78,7 +78,8 @@ constexpr std::array limits = {
     Limit{"small_stack", "stacks were not enlarged for pads: {}"},
     Limit{"small_thread_stacks", "the stacks of {} threads were not enlarged for pads"},
     Limit{"layouts_stay_for", "a run has at most 63 new layouts, because of {}"},
-    Limit{"late_ns", "new layouts came late, because some threads had no alarm"},
+    Limit{"threads_without_alarm",
+          "some threads had no alarm, so their functions moved late (threads_without_alarm)"},
 };
 
 void add_limits(const json& line, std::string& note) {

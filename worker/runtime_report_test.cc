@@ -135,8 +135,8 @@ TEST(RuntimeReport, NotesEachLimitThatTheRuntimeNoticed) {
               R"("threads_without_alarm":2,"late_ns":5,)");
   EXPECT_EQ(layout_of(first + last, 7).note,
             "the pads of stack frames are at most 112 bytes, because of f; the stacks of 3 threads "
-            "were not enlarged for pads; a run has at most 63 new layouts, because of g; new "
-            "layouts came late, because some threads had no alarm");
+            "were not enlarged for pads; a run has at most 63 new layouts, because of g; some "
+            "threads had no alarm, so their functions moved late (threads_without_alarm)");
 }
 
 TEST(RuntimeReport, NotesASandboxInWhichFunctionsStay) {

@@ -69,7 +69,7 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
   if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
-  if (epochs.without_alarm != 0 || epochs.late_ns != 0)
+  if (epochs.without_alarm != 0)
     line.field("threads_without_alarm", epochs.without_alarm).field("late_ns", epochs.late_ns);
 }
 
