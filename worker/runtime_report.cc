@@ -205,8 +205,8 @@ void took_library(const json& line, Process& process) {
   add_limits(line, layout.note);
   const std::string file = text_at(line, "file");
   note_unpadded(line, file.empty() ? "a library" : file.substr(file.rfind('/') + 1), layout.note);
-  // The executable may have no pads, but the pads of one library are enough. Earlier runtimes report
-  // only how many functions of a library have pads.
+  // The executable may have no pads, but the pads of one library are enough. Earlier runtimes
+  // report only how many functions of a library have pads.
   const bool pads = is_on(line, "stack") || number_at(line, "padded").value_or(0) > 0;
   if (!pads || !layout.randomized.value_or(false)) return;
   process.start["stack"] = "on";
