@@ -338,8 +338,8 @@ bool is_of_stabd(std::string_view part) {
          part.starts_with("stabd measures at most ") || part.ends_with(" but not its start");
 }
 
-// The parts of a note that come from the program's runtime. A damaged line, which may hold anything,
-// is at the note's end.
+// The parts of a note that come from the program's runtime. A damaged line is at the note's end and
+// may hold anything.
 std::vector<std::string> runtime_notes(std::string_view note) {
   constexpr std::string_view between = "; ";
   note = note.substr(0, note.find("a line of the runtime's report is damaged: "));
