@@ -177,6 +177,12 @@ bool randomizes(const Options& options) {
   });
 }
 
+bool moves_functions_again(const Options& options) {
+  const auto how = options.find(rerandomize);
+  return is_on(*find_option("code"), options) &&
+         (how == options.end() || how->second == "repeated");
+}
+
 std::optional<bool> wants_heap(const Options& options) {
   if (!options.contains("heap")) return std::nullopt;
   return is_on(*find_option("heap"), options);

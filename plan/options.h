@@ -55,6 +55,8 @@ Options options_of(const Plan& plan, const std::vector<Level>& levels);
 Options acting(Options options);
 // Whether anything is placed at random.
 bool randomizes(const Options& options);
+// Whether the functions of a program that szc built move again while it runs.
+bool moves_functions_again(const Options& options);
 // Whether the plan wants a random heap, which any program can have. Nothing if it does not say.
 std::optional<bool> wants_heap(const Options& options);
 

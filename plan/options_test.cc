@@ -135,6 +135,22 @@ TEST(PlanOptions, ATrialMustHaveWhatThePlanSetsAndNothingElse) {
               ElementsAre(Needs::randomized));
 }
 
+TEST(PlanOptions, SayWhetherFunctionsMoveAgain) {
+  const auto move = [](const std::string& lines) {
+    const Plan plan = good_plan(with_szc + lines);
+    const Expansion expansion = expand(plan);
+    return moves_functions_again(resolve(plan, *expansion.trials.begin()).options);
+  };
+  EXPECT_TRUE(move(""));
+  EXPECT_TRUE(move("[randomize]\nrerandomize = 'repeated'\n"));
+  EXPECT_FALSE(move("[randomize]\nrerandomize = 'once'\n"));
+  EXPECT_FALSE(move("[randomize]\ncode = false\nstack = true\n"));
+  EXPECT_FALSE(move("[factor.layout]\nrandom = { per = 'block' }\n"));
+  EXPECT_FALSE(
+      move("[measure]\nsimulate = true\n"
+           "[analysis]\nresponse = 'simulated-instructions'\n"));
+}
+
 TEST(PlanOptions, HaveOneNameForOneValue) {
   EXPECT_EQ(problems("[factor.period]\nlevels = ['500ms', '0.5s']\n"),
             "p:10:20: 'factor.period.levels' has the level 500ms twice: remove one\n");

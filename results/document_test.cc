@@ -485,7 +485,7 @@ TEST_F(DocumentTest, ProgramsWithoutPadsHaveNoRandomFramesAndTheReportSaysWhy) {
   run([](Trial& trial) {
     const bool has_pads = trial.levels["mode"] == "slow";
     trial.layout = {.randomized = true,
-                    .note = has_pads ? "" : "no frame has a pad",
+                    .note = has_pads ? "" : "no stack frame has a pad",
                     .random_code = true,
                     .random_stack = has_pads};
   });
@@ -493,10 +493,10 @@ TEST_F(DocumentTest, ProgramsWithoutPadsHaveNoRandomFramesAndTheReportSaysWhy) {
   const auto frames = std::ranges::find(made.drawn, "stack frames", &report::Drawn::what);
   EXPECT_FALSE(frames->is_random);
   EXPECT_THAT(frames->why, HasSubstr("not in all of the "));
-  EXPECT_THAT(frames->why, HasSubstr(" trials: no frame has a pad"));
-  EXPECT_THAT(made.analysis.notes,
-              ::testing::Contains(HasSubstr("randomized trials, the runtime reported: no frame "
-                                            "has a pad.")));
+  EXPECT_THAT(frames->why, HasSubstr(" trials: no stack frame has a pad"));
+  EXPECT_THAT(made.analysis.notes, ::testing::Contains(HasSubstr(
+                                       "randomized trials, the runtime reported: no stack frame "
+                                       "has a pad.")));
 }
 
 TEST_F(DocumentTest, TheCommandBesideTrialsHasAName) {

@@ -328,10 +328,60 @@ std::optional<double> median(const std::vector<double>& values) {
   return values.empty() ? std::nullopt : std::optional(stats::median(values));
 }
 
+constexpr std::size_t most_reasons = 2;
+
+// Whether stabd itself wrote this part of a note (worker/runtime_report.cc).
+bool is_of_stabd(std::string_view part) {
+  return part.ends_with(" processes taken together") || part.starts_with("the region ") ||
+         part.starts_with("a region in the runtime's report ") ||
+         part.contains(" regions were not measured: ") ||
+         part.starts_with("stabd measures at most ") || part.ends_with(" but not its start");
+}
+
+// The parts of a note that come from the program's runtime. A damaged line is at the note's end and
+// may hold anything.
+std::vector<std::string> runtime_notes(std::string_view note) {
+  constexpr std::string_view between = "; ";
+  note = note.substr(0, note.find("a line of the runtime's report is damaged: "));
+  std::vector<std::string> parts;
+  while (!note.empty()) {
+    const std::size_t end = std::min(note.find(between), note.size());
+    const std::string_view part = note.substr(0, end);
+    if (!part.empty() && !is_of_stabd(part)) parts.emplace_back(part);
+    note.remove_prefix(std::min(end + between.size(), note.size()));
+  }
+  return parts;
+}
+
+// The same note has other numbers in other trials.
+std::string without_numbers(std::string_view text) {
+  std::string result;
+  bool in_number = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || !in_number) result += digit ? 'N' : c;
+    in_number = digit;
+  }
+  return result;
+}
+
 }  // namespace
 
+void LayoutCounter::add_notes(const store::Layout& layout) {
+  constexpr std::size_t most_notes = 100;
+  std::set<std::string> seen;
+  for (const std::string& part : runtime_notes(layout.note)) {
+    if (layout.random_stack == false && part.starts_with("no stack frame") &&
+        unpadded_.size() < most_reasons)
+      unpadded_.insert(part);
+    const std::string key = without_numbers(part);
+    if (!seen.insert(key).second || (notes_.size() >= most_notes && !notes_.contains(key)))
+      continue;
+    ++notes_.try_emplace(key, report::LayoutNote{.text = part}).first->second.trials;
+  }
+}
+
 void LayoutCounter::add(const store::Layout& layout) {
-  constexpr std::size_t most_reasons = 2;
   if (!layout.randomized) {
     ++counts_.without_runtime;
     if (layout.note.empty()) return;
@@ -348,12 +398,7 @@ void LayoutCounter::add(const store::Layout& layout) {
   counts_.random_stack += layout.random_stack.value_or(false) ? 1 : 0;
   counts_.random_heap += layout.random_heap.value_or(false) ? 1 : 0;
   kinds_.insert(layout.kind);
-  // Some notes have numbers that differ between trials.
-  constexpr std::size_t most_notes = 100;
-  if (!layout.note.empty() && (notes_.size() < most_notes || notes_.contains(layout.note)))
-    ++notes_[layout.note];
-  if (layout.random_stack == false && !layout.note.empty() && unpadded_.size() < most_reasons)
-    unpadded_.insert(layout.note);
+  add_notes(layout);
   if (layout.moved_bytes && layout.text_bytes.value_or(0) > 0)
     shares_.push_back(static_cast<double>(*layout.moved_bytes) /
                       static_cast<double>(*layout.text_bytes));
@@ -373,7 +418,7 @@ report::Layouts LayoutCounter::result() const {
   layouts.kinds = fmt::format("{}", fmt::join(kinds_, ", "));
   layouts.why_in_place = fmt::format("{}", fmt::join(in_place_, "; "));
   layouts.why_no_pads = fmt::format("{}", fmt::join(unpadded_, "; "));
-  for (const auto& [text, trials] : notes_) layouts.notes.push_back({text, trials});
+  for (const auto& [key, note] : notes_) layouts.notes.push_back(note);
   std::ranges::sort(layouts.notes, [](const auto& a, const auto& b) {
     return a.trials != b.trials ? a.trials > b.trials : a.text < b.text;
   });

@@ -107,12 +107,16 @@ class LayoutCounter {
   [[nodiscard]] report::Layouts result() const;
 
  private:
+  // `layout` must be that of a randomized trial.
+  void add_notes(const store::Layout& layout);
+
   report::Layouts counts_;
   std::set<std::string> kinds_;
   std::set<std::string> in_place_;  // why programs cannot have a runtime
-  std::set<std::string> unpadded_;  // notes of randomized trials without random stack frames
-  std::map<std::string, std::uint64_t> notes_;  // of randomized trials, with their number
-  std::vector<double> shares_;                  // one for each randomized trial
+  std::set<std::string> unpadded_;  // why stack frames of randomized trials have no pads
+  std::map<std::string, report::LayoutNote>
+      notes_;                   // of randomized trials, by text without numbers
+  std::vector<double> shares_;  // one for each randomized trial
   std::vector<double> epochs_;
   std::vector<double> fixed_;  // the shares of the heaps' bytes that were not shuffled
 };

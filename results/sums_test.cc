@@ -326,13 +326,33 @@ TEST(Layouts, NotesOfRandomizedTrialsAreCountedAndTellWhyThereAreNoPads) {
   const auto noted = [](const std::string& note, bool stack) {
     return Layout{.randomized = true, .kind = "code once", .note = note, .random_stack = stack};
   };
-  const report::Layouts all = sum({noted("a", true), noted("b", false), noted("b", false),
-                                   noted("", false), Layout{.note = "the program is static"}});
-  ASSERT_EQ(all.notes.size(), 2U);
-  EXPECT_EQ(all.notes[0].text, "b");
-  EXPECT_EQ(all.notes[0].trials, 2U);
+  const std::string none = "no stack frame has a pad, because of b";
+  const report::Layouts all =
+      sum({noted("a", true), noted("a; " + none, false), noted(none, false), noted(none, false),
+           noted("c", false), noted("", false), Layout{.note = "the program is static"}});
+  ASSERT_EQ(all.notes.size(), 3U);
+  EXPECT_EQ(all.notes[0].text, none);
+  EXPECT_EQ(all.notes[0].trials, 3U);
   EXPECT_EQ(all.notes[1].text, "a");
-  EXPECT_EQ(all.why_no_pads, "b");
+  EXPECT_EQ(all.notes[1].trials, 2U);
+  EXPECT_EQ(all.notes[2].text, "c");
+  EXPECT_EQ(all.why_no_pads, none);
+}
+
+TEST(Layouts, NotesThatDifferOnlyInNumbersAreOneAndStabdsOwnAreNone) {
+  const auto noted = [](const std::string& note) {
+    return Layout{.randomized = true, .kind = "code once", .note = note};
+  };
+  const report::Layouts all =
+      sum({noted("the stacks of 12 threads were small; 2 processes taken together"),
+           noted("the stacks of 7 threads were small; the stacks of 8 threads were small"),
+           noted("3 processes taken together"),
+           noted("the region a was still open when the program ended"),
+           noted("process 7 reported its exit but not its start"),
+           noted("a line of the runtime's report is damaged: x; y")});
+  ASSERT_EQ(all.notes.size(), 1U);
+  EXPECT_EQ(all.notes[0].text, "the stacks of 12 threads were small");
+  EXPECT_EQ(all.notes[0].trials, 2U);
 }
 
 TEST(Layouts, FewOnesMatterOnlyWhereTheyRepeat) {

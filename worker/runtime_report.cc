@@ -29,6 +29,7 @@ struct Process {
   int pid = 0;
   json start;
   RuntimeReport report;
+  bool asked_for_sandbox = false;  // since then, no exit line
 };
 
 Count number_at(const json& line, const char* key) {
@@ -77,8 +78,8 @@ constexpr std::array limits = {
     Limit{"pads_small_for", "the pads of stack frames are at most 112 bytes, because of {}"},
     Limit{"small_stack", "stacks were not enlarged for pads: {}"},
     Limit{"small_thread_stacks", "the stacks of {} threads were not enlarged for pads"},
-    Limit{"layouts_stay_for", "a run has at most 63 new layouts, because of {}"},
-    Limit{"late_ns", "new layouts came late, because some threads had no alarm"},
+    Limit{"threads_without_alarm",
+          "some threads had no alarm, so their functions moved late (threads_without_alarm)"},
 };
 
 void add_limits(const json& line, std::string& note) {
@@ -89,12 +90,13 @@ void add_limits(const json& line, std::string& note) {
   }
 }
 
-// Leaf functions have frames without pads in all programs. If most of the frames have none, another
-// compiler made them.
+// Leaf functions have frames without pads in all programs. If few of many frames have pads, another
+// compiler made most of them.
 void note_unpadded(const json& line, const std::string& what, std::string& note) {
   const Count padded = number_at(line, "padded");
   const Count framed = number_at(line, "framed");
-  if (!padded || !framed || *padded > *framed / 2) return;
+  constexpr std::int64_t many = 8;
+  if (!padded || !framed || *framed < many || *padded > (*framed - 1) / 4) return;
   add_note(note, fmt::format("{} of the {} functions of {} that use the stack have pads", *padded,
                              *framed, what));
 }
@@ -201,9 +203,12 @@ void took_library(const json& line, Process& process) {
   if (text_at(line, "randomized") != "yes")
     add_note(layout.note, "a library was not randomized: " + text_at(line, "why"));
   add_limits(line, layout.note);
-  note_unpadded(line, "a library", layout.note);
-  // The executable may have no pads, but the pads of one library are enough.
-  if (!is_on(line, "stack") || !layout.randomized.value_or(false)) return;
+  const std::string file = text_at(line, "file");
+  note_unpadded(line, file.empty() ? "a library" : file.substr(file.rfind('/') + 1), layout.note);
+  // The executable may have no pads, but the pads of one library are enough. Earlier runtimes
+  // report only how many functions of a library have pads.
+  const bool pads = is_on(line, "stack") || number_at(line, "padded").value_or(0) > 0;
+  if (!pads || !layout.randomized.value_or(false)) return;
   process.start["stack"] = "on";
   layout.kind = kind_of(process.start);
   layout.random_stack = true;
@@ -251,6 +256,7 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
 
 void ended(const json& line, Process& process) {
   Layout& layout = process.report.layout;
+  process.asked_for_sandbox = false;
   layout.main_to_exit_ns = number_at(line, "run_ns");
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
@@ -282,10 +288,17 @@ void crashed(const json& line, Process& process) {
                        function.empty() ? "code that was not moved" : function));
 }
 
+// The runtime writes this line before the kernel answers. If the kernel refuses the sandbox, the
+// report continues.
 void asked_for_sandbox(const json& /*line*/, Process& process) {
-  if (process.report.layout.repeated.value_or(false))
-    add_note(process.report.layout.note,
-             "the program asked for a sandbox, in which functions stay in place");
+  process.asked_for_sandbox = process.report.layout.repeated.value_or(false);
+}
+
+// If some process has pads, one that only lacks functions with pads did what it was asked for, too.
+plan::Variables did_of(const Process& process, bool some_pads) {
+  plan::Variables did = process.report.did;
+  if (some_pads && process.start.contains("why_no_pads")) did["stack"] = "1";
+  return did;
 }
 
 class Reader {
@@ -296,6 +309,10 @@ class Reader {
       read_line(text.substr(0, end), end < text.size());
       text.remove_prefix(std::min(end + 1, text.size()));
     }
+    for (Process& process : processes_)
+      if (process.asked_for_sandbox)
+        add_note(process.report.layout.note,
+                 "the program asked for a sandbox, in which functions stay in place");
   }
 
   // If nothing was reported, the layout is empty except for its note.
@@ -327,9 +344,11 @@ class Reader {
     auto process = std::ranges::find(processes_, pid, &Process::pid);
     if (event == "start") {
       if (process == processes_.end())
-        process = processes_.insert(process, {.pid = pid, .start = {}, .report = {}});
+        process = processes_.insert(
+            process, {.pid = pid, .start = {}, .report = {}, .asked_for_sandbox = false});
       const bool randomized = text_at(line, "randomized") == "yes";
       process->start = line;
+      process->asked_for_sandbox = false;
       // Programs of earlier versions of szc report "on" in this case.
       if (line.contains("why_no_pads")) process->start["stack"] = "off";
       process->report = {.layout = started(process->start),
@@ -352,12 +371,15 @@ class Reader {
   }
 
   [[nodiscard]] RuntimeReport together() const {
+    const bool some_pads = std::ranges::any_of(
+        processes_, [](const Process& each) { return obeys(each.report.did, "stack", "1"); });
     RuntimeReport report = processes_.front().report;
+    report.did = did_of(processes_.front(), some_pads);
     Layout& all = report.layout;
     for (std::size_t i = 1; i < processes_.size(); ++i) {
       const Layout& next = processes_[i].report.layout;
-      std::erase_if(report.did, [&](const auto& option) {
-        return !obeys(processes_[i].report.did, option.first, option.second);
+      std::erase_if(report.did, [&, did = did_of(processes_[i], some_pads)](const auto& option) {
+        return !obeys(did, option.first, option.second);
       });
       add_regions(report.regions, processes_[i].report.regions, all.note);
       all.randomized = *all.randomized && *next.randomized;

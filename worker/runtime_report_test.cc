@@ -99,6 +99,16 @@ TEST(RuntimeReport, ThePadsOfOneLibraryAreEnough) {
   EXPECT_EQ(report.layout.note, "no stack frame has a pad: another clang");
 }
 
+TEST(RuntimeReport, ALibrarysPadsCountIfAnEarlierRuntimeReportsOnlyTheirNumber) {
+  const auto did = [](const std::string& padded) {
+    std::string text = library;
+    text.insert(text.find(R"("functions")"), R"("padded":)" + padded + ",");
+    return read_report(without_pads() + text + exit_line, 7).did.at("stack");
+  };
+  EXPECT_EQ(did("3"), "1");
+  EXPECT_EQ(did("0"), "0");
+}
+
 // The layout of a run whose first line has this field.
 Layout with_field(const std::string& field) {
   std::string text = start;
@@ -106,11 +116,18 @@ Layout with_field(const std::string& field) {
   return layout_of(text + exit_line, 7);
 }
 
-TEST(RuntimeReport, CountsThePaddedFramesIfMostHaveNoPads) {
+TEST(RuntimeReport, CountsThePaddedFramesIfFewOfManyHavePads) {
   EXPECT_EQ(with_field(R"("padded":3,"framed":40)").note,
             "3 of the 40 functions of the executable that use the stack have pads");
-  EXPECT_EQ(with_field(R"("padded":30,"framed":40)").note, "");
+  EXPECT_THAT(with_field(R"("padded":9,"framed":40)").note, StartsWith("9 of the 40 "));
+  EXPECT_EQ(with_field(R"("padded":10,"framed":40)").note, "");
+  EXPECT_THAT(with_field(R"("padded":1,"framed":8)").note, StartsWith("1 of the 8 "));
+  EXPECT_EQ(with_field(R"("padded":1,"framed":7)").note, "");
   EXPECT_EQ(with_field(R"("padded":0)").note, "");
+  std::string few = library;
+  few.insert(few.find(R"("functions")"), R"("file":"/l/libx.so","padded":3,"framed":40,)");
+  EXPECT_EQ(layout_of(start + few + exit_line, 7).note,
+            "3 of the 40 functions of libx.so that use the stack have pads");
 }
 
 TEST(RuntimeReport, NotesEachLimitThatTheRuntimeNoticed) {
@@ -135,8 +152,8 @@ TEST(RuntimeReport, NotesEachLimitThatTheRuntimeNoticed) {
               R"("threads_without_alarm":2,"late_ns":5,)");
   EXPECT_EQ(layout_of(first + last, 7).note,
             "the pads of stack frames are at most 112 bytes, because of f; the stacks of 3 threads "
-            "were not enlarged for pads; a run has at most 63 new layouts, because of g; new "
-            "layouts came late, because some threads had no alarm");
+            "were not enlarged for pads; some threads had no alarm, so their functions moved late "
+            "(threads_without_alarm)");
 }
 
 TEST(RuntimeReport, NotesASandboxInWhichFunctionsStay) {
@@ -147,6 +164,8 @@ TEST(RuntimeReport, NotesASandboxInWhichFunctionsStay) {
   EXPECT_EQ(layout_of(text + sandbox, 7).note,
             "the program asked for a sandbox, in which functions stay in place");
   EXPECT_EQ(layout_of(start + sandbox, 7).note, "");
+  EXPECT_EQ(layout_of(text + sandbox + exit_line, 7).note, "") << "the kernel refused the sandbox";
+  EXPECT_EQ(layout_of(text + sandbox + text, 7).note, "") << "another program has the process now";
 }
 
 TEST(RuntimeReport, OfRepeatedLayoutsHasTheirNumbers) {
@@ -494,6 +513,19 @@ TEST(LayoutFault, OfSeveralProcessesOnlyWhatAllDidCounts) {
   EXPECT_THAT(fault_of(report, {{"stack", "0"}}), HasSubstr("asks for stack=0"));
   EXPECT_EQ(report.layout.random_code, true);
   EXPECT_EQ(report.layout.random_stack, std::nullopt);
+}
+
+TEST(LayoutFault, OfSeveralProgramsOneThatHasPadsIsEnough) {
+  std::string padded = of_process(8, start);
+  padded.insert(padded.find(R"("randomized")"), R"("stack":"on",)");
+  const std::string unpadded = without_pads();
+  for (const std::string& text : {unpadded + padded, padded + unpadded}) {
+    const RuntimeReport report = read_report(text, 1);
+    EXPECT_EQ(fault_of(report, {{"code", "1"}, {"stack", "1"}}), "") << text;
+    EXPECT_EQ(report.layout.random_stack, std::nullopt);
+  }
+  EXPECT_THAT(fault_of(read_report(unpadded + of_process(8, unpadded), 1), {{"stack", "1"}}),
+              HasSubstr("no stack frame has a pad"));
 }
 
 TEST(LayoutFault, TheDescriptionOfALayoutDecidesNothing) {

@@ -279,6 +279,16 @@ bool builds_with_szc(const Design& design) {
   return found;
 }
 
+// Whether functions of a program that szc builds move again while it runs.
+bool moves_functions_again(const Design& design) {
+  bool found = false;
+  for_each_program(design, [&](const std::string& /*benchmark*/, const plan::Task& task) {
+    found = plan::names_szc(task.build) && plan::moves_functions_again(task.options);
+    return !found;
+  });
+  return found;
+}
+
 // Whether programs that szc did not build can do all that the plan asks for.
 bool is_for_any_program(const plan::Plan& plan) {
   const auto is_ok = [](const std::string& name) {
@@ -311,7 +321,8 @@ std::string unused_compiler(const plan::Plan& plan) {
 std::vector<std::string> warnings_of(const Design& design) {
   std::vector<std::string> all = plan_warnings(design.plan);
   const std::string limit = machine::limit_of_kernel();
-  if (!limit.empty() && !design.plan.machines && builds_with_szc(design)) all.push_back(limit);
+  if (!limit.empty() && !design.plan.machines && moves_functions_again(design))
+    all.push_back(limit);
   return all;
 }
 

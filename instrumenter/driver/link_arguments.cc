@@ -244,10 +244,32 @@ bool is_probe(const std::string& output) {
          name.starts_with("sanitycheck") || name == "output.exe" || output == "/dev/null";
 }
 
+namespace {
+
+// Cargo's names: build_script_NAME-HASH.
+bool is_build_script(std::string_view name) {
+  constexpr std::string_view start = "build_script_";
+  constexpr std::string_view digits = "0123456789abcdef";
+  constexpr std::string_view others =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  if (!name.starts_with(start)) return false;
+  name.remove_prefix(start.size());
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos || dash == 0) return false;
+  const std::string_view hash = name.substr(dash + 1);
+  return hash.size() == 16 && hash.find_first_not_of(digits) == std::string_view::npos &&
+         name.find_first_not_of(others) == std::string_view::npos;
+}
+
+}  // namespace
+
 bool is_tool_of_cargo(const LinkArguments& link) {
-  if (base_name(link.output).starts_with("build_script_")) return true;
+  if (is_build_script(base_name(link.output))) return true;
   constexpr std::size_t most = std::size_t{1} << 20;
-  return link.kind == Output::library && !link.version_script.empty() &&
+  // To read a pipe would leave nothing for the linker.
+  std::error_code ignored;
+  return link.kind == Output::library &&
+         std::filesystem::is_regular_file(link.version_script, ignored) &&
          read_file(link.version_script, most).value_or("").contains("rustc_proc_macro_decls_");
 }
 

@@ -2,6 +2,7 @@
 #include "instrumenter/driver/link_arguments.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -144,6 +145,9 @@ TEST(LinkArguments, BuildScriptsAreToolsOfCargo) {
   EXPECT_TRUE(is_tool_of_cargo(program({"-o", "build_script_main-0123456789abcdef"})));
   EXPECT_FALSE(is_tool_of_cargo(program({"-o", "/p/target/debug/deps/build_scripts-01"})));
   EXPECT_FALSE(is_tool_of_cargo(program({"-o", "/build_script_x/prog"})));
+  for (const char* name : {"build_script_x", "build_script_x-1", "build_script_-0123456789abcdef",
+                           "build_script_x-0123456789ABCDEF", "build_script_x.y-0123456789abcdef"})
+    EXPECT_FALSE(is_tool_of_cargo(program({"-o", name}))) << name;
 }
 
 // The version script that rustc writes for a library of procedural macros.
@@ -161,6 +165,21 @@ TEST(LinkArguments, LibrariesOfProceduralMacrosAreToolsOfCargo) {
   std::filesystem::remove(script);
   EXPECT_FALSE(is_tool_of_cargo(
       parse_link_arguments({"-shared", "-o", "libm-01.so", "--version-script=" + script, "a.o"})));
+}
+
+TEST(LinkArguments, AVersionScriptInAPipeIsLeftToTheLinker) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string script = "{ global: __rustc_proc_macro_decls_01__; };";
+  ASSERT_EQ(write(ends[1], script.data(), script.size()), std::ssize(script));
+  close(ends[1]);
+  EXPECT_FALSE(is_tool_of_cargo(
+      parse_link_arguments({"-shared", "-o", "libm-01.so",
+                            "--version-script=/dev/fd/" + std::to_string(ends[0]), "a.o"})));
+  std::string left(script.size(), ' ');
+  EXPECT_EQ(read(ends[0], left.data(), left.size()), std::ssize(script));
+  EXPECT_EQ(left, script);
+  close(ends[0]);
 }
 
 }  // namespace

@@ -184,6 +184,9 @@ TEST_F(PostLink, NamesOfTheCodesBoundsAreInTheSummary) {
               testing::ElementsAre("etext"));
   EXPECT_THAT(bounds_in("mov __ehdr_start@GOTPCREL(%rip), %rax\nlea _etext(%rip), %rcx\n"),
               testing::ElementsAre("__ehdr_start", "_etext"));
+  EXPECT_THAT(bounds_in(".data\n.globl etext\n.type etext, @object\n.size etext, 8\n"
+                        "etext: .quad 0\n.text\nlea etext(%rip), %rax\n"),
+              testing::IsEmpty());
 }
 
 // Bytes of code that instructions read, and the bounds of a section with code.

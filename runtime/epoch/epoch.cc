@@ -216,7 +216,7 @@ EpochCounts epoch_counts() {
   all.period_ns = schedule::asked_period();
   if (all.layouts > 1) all.achieved_ns = schedule::time_until_last() / (all.layouts - 1);
   all.without_alarm = schedule::most_without_alarm();
-  all.late_ns = schedule::time_late();
+  all.late_ns = all.without_alarm == 0 ? 0 : schedule::time_late();
   return all;
 }
 

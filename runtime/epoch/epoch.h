@@ -32,9 +32,8 @@ struct EpochCounts {
   uint64_t frames_moved = 0;  // return addresses and program counters
   uint64_t period_ns = 0;     // as asked for; 0: no period
   uint64_t achieved_ns = 0;   // CPU time for each new layout; 0: there was no new layout
-  // The largest number, at one epoch, of running threads that had no alarm while the process had no
-  // timer as a fallback, and the CPU time by which epochs came late in such a process. Threads that
-  // ended before the epoch came are not in the number, but they make the epoch late.
+  // The largest number, at one time, of running threads that had no alarm while the process had no
+  // timer as a fallback, and the CPU time by which epochs came late then.
   uint64_t without_alarm = 0;
   uint64_t late_ns = 0;
 };

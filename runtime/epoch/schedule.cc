@@ -247,12 +247,9 @@ void set_alarms(uint64_t remaining, bool all_listed) {
   if (!timer_used) give_to_runners(remaining / runners);
 }
 
-// Counts how late the current epoch is, beyond the usual inaccuracy of alarms. With the process's
-// timer, no thread makes epochs late.
+// Counts how late the current epoch is, beyond the usual inaccuracy of alarms.
 void count_lateness(uint64_t now) {
-  if (timer_used) return;
-  constexpr uint64_t longest_tick = 10000000;  // the kernel looks at alarms at each tick
-  const uint64_t usual = period / 16 + longest_tick;
+  const uint64_t usual = period / 16 + least_pause;
   if (now > next_at + usual) late += now - next_at;
 }
 

@@ -69,13 +69,14 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
   if (epochs.period_ns != 0) line.field("period_ns", epochs.period_ns);
   if (epochs.achieved_ns != 0) line.field("achieved_period_ns", epochs.achieved_ns);
   if (layouts_stay_for.text() != nullptr) line.field("layouts_stay_for", layouts_stay_for.text());
-  if (epochs.without_alarm != 0 || epochs.late_ns != 0)
+  if (epochs.without_alarm != 0)
     line.field("threads_without_alarm", epochs.without_alarm).field("late_ns", epochs.late_ns);
 }
 
 constexpr const char* no_pads =
-    "no stack frame of the executable has a pad, because none of its functions that make calls was "
-    "compiled with pads (only the versions of clang that szc --stab-version lists can add them)";
+    "no stack frame of the executable has a pad, because no function makes calls, or because it "
+    "was compiled without pads (only the versions of clang that szc --stab-version lists can add "
+    "them)";
 
 constexpr const char* no_room_for_pads =
     "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "

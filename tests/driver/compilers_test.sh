@@ -215,6 +215,7 @@ done
 for version in 'clang version 22.0.0git (https://example.org 123)' 'AMD clang version 16.0.3 (build 1)'; do
   printf '#!/bin/sh\necho "%s"\n' "$version" >other && chmod +x other
   STAB_CC=$work/other "$szc" --stab-print -c part.cc >out
+  has "$version" out part.cc
   lacks "$version" out fpass-plugin
 done
 # The library's name tells, too: releases begin at 22.1, and 22.0 is a snapshot.
@@ -226,6 +227,7 @@ for minor in 0 1; do
     clang-22 "-DREAL=\"$(command -v clang-22)\"" start.c snapshot/libLLVM.so.22.$minor "-Wl,-rpath,$work/snapshot" -o snapshot/clang ||
     fail "a clang that needs libLLVM.so.22.$minor"
   STAB_CC=$work/snapshot/clang "$szc" --stab-print -c part.cc >out
+  has "a clang with libLLVM.so.22.$minor" out part.cc
   if [ $minor = 0 ]; then lacks 'a snapshot' out fpass-plugin; else has 'a release' out "/stab-pass-22.so"; fi
 done
 

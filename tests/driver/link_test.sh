@@ -128,6 +128,15 @@ has 'other target: says so' .err aarch64
 expect 'other target, compile only' "$szc" --target=aarch64-linux-gnu -c lib.c
 [ ! -s .err ] || fail 'other target: compile only speaks'
 
+# A note about the code's bounds is said once, and neither with --stab-quiet nor in a configure probe, even if errors are shown.
+echo 'extern char etext; int main(void) { const char *volatile end = &etext; return end == 0; }' >bounds.c
+expect 'a bound of the code' "$szc" --stab-strict bounds.c -o bounds
+has 'a bound of the code: says so' .err 'bounds uses etext, a bound of its code'
+expect 'a bound of the code, quiet' "$szc" --stab-strict --stab-quiet bounds.c -o bounds
+[ ! -s .err ] || fail "a bound of the code, quiet: $(cat .err)"
+expect 'a bound of the code, probe' "$szc" --stab-strict bounds.c -o conftest
+[ ! -s .err ] || fail "a bound of the code, probe: $(cat .err)"
+
 # The baseline: nothing of ours in it, the same code, the same linker.
 expect 'off' "$szc" --stab-off -O2 main.c -o prog
 stays 'off' prog

@@ -114,6 +114,30 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   refuses "$name linked statically" "its own malloc" ./ours
   strict "$name linked statically" ./ours
 done
+# A C program may load a plugin that has a C++ runtime of its own, in which no operator new is found.
+cat >plugin.cc <<'C'
+#include <new>
+extern "C" int use(void) {
+  volatile int *one = new int(1), *many = new int[2]{1, 2}, *other = new (std::nothrow) int(3);
+  const int sum = *one + many[1] + *other;
+  delete one;
+  delete[] many;
+  delete other;
+  return sum;
+}
+C
+cat >host.c <<'C'
+#include <dlfcn.h>
+int main(void) {
+  void *plugin = dlopen("./plugin.so", RTLD_NOW);
+  int (*use)(void) = plugin ? (int (*)(void))dlsym(plugin, "use") : 0;
+  return use ? use() : 1;
+}
+C
+clang++-19 -O0 -shared -fPIC -static-libstdc++ -static-libgcc plugin.cc -o plugin.so && clang-19 host.c -o host || exit 1
+LD_PRELOAD=$new ./host
+[ $? -eq 6 ] || fail "a plugin with its own C++ runtime under libstabnew.so"
+
 echo "$tested ways"
 # An allocator that defines aligned_alloc but not the older memalign serves the block that it is given back.
 cat >bump.c <<'C'

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -187,11 +188,12 @@ TEST_F(Layout, FramesWithoutPadsAreNotRandom) {
     EXPECT_EQ(row["randomization"], "code once");
     EXPECT_THAT(row["layout_note"].get<std::string>(), HasSubstr(none));
   }
-  for (const json& each : report(by_default)["random"])
-    if (each["what"] == "stack frames") {
-      EXPECT_EQ(each["random"], false);
-      EXPECT_THAT(each["why_not"].get<std::string>(), HasSubstr(none));
-    }
+  const json random = report(by_default)["random"];
+  const auto frames = std::find_if(random.begin(), random.end(),
+                                   [](const json& each) { return each["what"] == "stack frames"; });
+  ASSERT_NE(frames, random.end()) << random;
+  EXPECT_EQ((*frames)["random"], false);
+  EXPECT_THAT((*frames)["why_not"].get<std::string>(), HasSubstr(none));
   EXPECT_THAT(report(by_default)["notes"].dump(),
               HasSubstr("In 4 of 4 randomized trials, the runtime reported: " + none));
   const int asked = run(plan("asked", gcc, "[randomize]\nstack = true\n"));

@@ -157,47 +157,6 @@ for attempt in {1..24}; do
 done
 [ "${counted:-0}" -ge 1 ] && [ "$counted" -le 49 ] || fail "who has no alarm is not counted: $(cat report)"
 
-# A thread without an alarm that has ended when the next epoch comes is not among the threads, but it has made the epoch late.
-cat >ended.c <<'C'
-#define _GNU_SOURCE
-#include <sched.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-static int there = 1;
-static char stack[1 << 16] __attribute__((aligned(64)));
-__attribute__((noinline)) static long work(long n) {
-  long s = 0;
-  for (long i = 0; i < n; ++i) s = s * 31 + (i ^ s);
-  return s;
-}
-static double own_time(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-static int run(void *given) {
-  (void)given;
-  while (own_time() < 0.2) work(1000);
-  return 0;
-}
-int main(void) {
-  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
-  if (clone(run, stack + sizeof stack, flags, NULL, NULL, NULL, &there) < 0) return 1;
-  while (__atomic_load_n(&there, __ATOMIC_ACQUIRE) != 0) usleep(20000);
-  while (own_time() < 0.1) work(1000);
-  return 0;
-}
-C
-$szc -O1 ended.c -o ended || exit 1
-rm -f report
-STABILIZER_OPTIONS=budget=off:period=5ms:kernel=6.1:report=report ./ended || fail "a thread of clone ends with $?"
-[ "$(field late_ns)" -ge 50000000 ] || fail "an epoch that a thread made late is not counted: $(cat report)"
-rm -f report
-STABILIZER_OPTIONS=budget=off:period=5ms:kernel=6.4:report=report ./ended
-grep -q late_ns report && fail "the timer of the process was late: $(cat report)"
-
 # Epochs end before memory gets a protection key, whether the processor has such keys or not, and the report says so.
 cat >key.c <<'C'
 #define _GNU_SOURCE

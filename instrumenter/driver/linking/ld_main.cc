@@ -134,8 +134,9 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
   auto linked = run_and_wait(instrumented_link(link, settings, companions, *exports));
   if (!linked || !linked->success()) return linked;
   const bool loud = settings.strict || speaks(link, settings);
-  auto done =
-      run_and_wait(postlink_command(link, companions), loud ? Errors::shown : Errors::dropped);
+  Words postlink = postlink_command(link, companions);
+  if (!speaks(link, settings)) postlink.emplace_back("--quiet");
+  auto done = run_and_wait(postlink, loud ? Errors::shown : Errors::dropped);
   if (done && done->success()) return done;
   if (settings.strict)
     return fail(fmt::format("{} cannot be randomized: the post-link step failed", link.output));

@@ -16,7 +16,7 @@ namespace stab::instrumenter {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: stab-link instrument BINARY [--strip-all] [--strip-debug]\n"
+    "usage: stab-link instrument BINARY [--strip-all] [--strip-debug] [--quiet]\n"
     "       stab-link explain BINARY [--json]\n";
 
 bool has(std::span<const std::string> flags, std::string_view flag) {
@@ -33,6 +33,7 @@ int run_instrument(const std::string& path, std::span<const std::string> flags) 
                         .strip_debug = has(flags, "--strip-debug")};
   const auto summary = instrument(path, options);
   if (!summary) return failed(path, summary.error());
+  if (has(flags, "--quiet")) return 0;
   if (summary->large_functions != 0)
     fmt::print(stderr,
                "szc: note: {} functions of {} cannot move because of -mcmodel=large; with "

@@ -122,11 +122,15 @@ class LabelAnalysis {
 
   // The linker defines the bounds of the whole code, too. Nothing tells what a program does with
   // them, so its functions move, but the user is told. compiler-rt only looks for its notes there.
+  // A program may have a variable or function with such a name, which is no bound; the linker's
+  // symbols have no type.
   void note_code_bounds(const Relocation& relocation) {
     constexpr std::array<std::string_view, 5> names = {"__executable_start", "__ehdr_start",
                                                        "etext", "_etext", "__etext"};
     const auto symbols = program_.file->symbols();
-    if (relocation.symbol >= symbols.size()) return;
+    if (relocation.symbol >= symbols.size() ||
+        ELF64_ST_TYPE(symbols[relocation.symbol].st_info) != STT_NOTYPE)
+      return;
     const std::string_view name = program_.file->name(symbols[relocation.symbol]);
     if (std::ranges::find(names, name) == names.end() ||
         std::ranges::find(program_.code_bounds, name) != program_.code_bounds.end())

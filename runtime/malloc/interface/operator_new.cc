@@ -7,7 +7,8 @@
 //
 // Nothing is changed if operator new and malloc are not in the same object. Then operator new is
 // libstdc++'s, which calls malloc anyway, or another one, whose blocks only its own delete
-// understands.
+// understands. If there is no other operator new, as in a C program that loads a plugin with a C++
+// runtime of its own, this one calls malloc, because that runtime's delete calls free.
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -28,6 +29,17 @@ struct Found {
 constexpr const char* names[] = {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"};
 Found found[4];
 
+// These take the place of an operator new that was not found, and are called if malloc fails.
+void* end_program(size_t) {
+  constexpr char message[] = "stabilizer: libstabnew.so cannot find operator new\n";
+  stab::os::write_all(2, message, sizeof message - 1);
+  stab::os::exit_process(125);
+}
+
+void* give_null(size_t, const void*) {
+  return nullptr;
+}
+
 // Several threads may do the same look-up at the same time.
 __attribute__((noinline)) const Found& look_for(unsigned which) {
   Dl_info of_malloc = {};
@@ -41,14 +53,15 @@ __attribute__((noinline)) const Found& look_for(unsigned which) {
         function = dlsym(library, names[which]);
   }
   if (function == nullptr) {
-    constexpr char message[] = "stabilizer: libstabnew.so cannot find operator new\n";
-    stab::os::write_all(2, message, sizeof message - 1);
-    stab::os::exit_process(125);
+    function =
+        which < 2 ? reinterpret_cast<void*>(end_program) : reinterpret_cast<void*>(give_null);
+    found[which].is_of_malloc = true;
+  } else {
+    dladdr(dlsym(RTLD_NEXT, "malloc"), &of_malloc);
+    dladdr(function, &of_new);
+    found[which].is_of_malloc =
+        of_malloc.dli_fbase != nullptr && of_malloc.dli_fbase == of_new.dli_fbase;
   }
-  dladdr(dlsym(RTLD_NEXT, "malloc"), &of_malloc);
-  dladdr(function, &of_new);
-  found[which].is_of_malloc =
-      of_malloc.dli_fbase != nullptr && of_malloc.dli_fbase == of_new.dli_fbase;
   __atomic_store_n(&found[which].function, function, __ATOMIC_RELEASE);
   return found[which];
 }
