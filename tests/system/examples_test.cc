@@ -111,7 +111,7 @@ TEST_F(Examples, ProfilesLinkTimeOptimizationAndBoltAreComparedAndBoltsCodeStays
   EXPECT_EQ(builds.size(), 16U);
   EXPECT_EQ(document["layouts"]["in_place"], 4);
   EXPECT_THAT(joined(lab_.ctl({"report", "--state", state(), "--full"}).out),
-              HasSubstr("functions (szc did not build the programs; in 4 trials, BOLT has "
+              HasSubstr("szc did not build the programs; in 4 trials, BOLT has "
                         "rewritten the program's code and dropped the relocations"));
 }
 
