@@ -220,11 +220,14 @@ TEST(Assumptions, UnequalVariancesOfCellsAreNotAllowedForIfTheErrorIsPooled) {
   Spec spec = blocked({"opt"});
   spec.error = Error::pooled;
   const Analysis analysis = analyse(data, spec);
+  std::size_t rejected = 0;
   for (const Assumption& each : analysis.assumptions) {
     if (each.property != Property::equal_variances || each.holds) continue;
+    ++rejected;
     EXPECT_FALSE(each.is_allowed_for) << each.of;
     EXPECT_THAT(each.instead, HasSubstr("use error = \"own\"")) << each.of;
   }
+  EXPECT_GT(rejected, 0U);
 }
 
 TEST(Assumptions, UnequalVariancesAreFound) {
