@@ -44,7 +44,8 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
 Result<void> write_all(int fd, std::string_view content);
 
 // Removes everything in a folder, even at a depth that no path can name, and even in folders in
-// which nothing can be removed. Does not follow links. Returns false if something is left.
+// which nothing can be removed. Does not follow links, but the path itself may be a link, as
+// /dev/shm is on some machines. Returns false if something is left.
 bool empty_folder(const std::string& path);
 
 }  // namespace stab

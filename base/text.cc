@@ -198,8 +198,16 @@ std::pair<std::string, std::string> rounded_ends(double low, double high, int di
     return dot == std::string::npos ? 0 : static_cast<int>(text.size() - dot - 1);
   };
   const int decimals = std::min(std::max(needed(low), needed(high)), most);
-  return {signed_text(low, fmt::format("{:.{}f}", low, decimals)),
-          signed_text(high, fmt::format("{:.{}f}", high, decimals))};
+  std::string first = fmt::format("{:.{}f}", low, decimals);
+  std::string second = fmt::format("{:.{}f}", high, decimals);
+  const auto is_lost = [](double value, const std::string& text) {
+    return value != 0 && text.find_first_of("123456789") == std::string::npos;
+  };
+  if (is_lost(low, first) || is_lost(high, second)) {
+    first = rounded(low, digits);
+    second = rounded(high, digits);
+  }
+  return {signed_text(low, first), signed_text(high, second)};
 }
 
 std::string shell_quote(std::string_view word) {

@@ -46,7 +46,8 @@ std::string about_bytes(std::uint64_t bytes);
 std::string rounded(double value, int digits);
 
 // The ends of an interval, both with as many decimals as rounded() needs for either: "2.0" and
-// "2.7". `sign`: also with the sign of a positive number.
+// "2.7". If an end other than 0 had no digits left, both are as rounded() gives them. `sign`: also
+// with the sign of a positive number.
 std::pair<std::string, std::string> rounded_ends(double low, double high, int digits,
                                                  bool sign = false);
 

@@ -84,9 +84,12 @@ TEST(Text, BothEndsOfAnIntervalHaveTheSameDecimals) {
   EXPECT_EQ(ends(-9.91, 11, 2, true), "-9.9 to +11.0");
   EXPECT_EQ(ends(-29.3, 41.6, 2, true), "-29 to +42");
   EXPECT_EQ(ends(1.5, 2.866, 4), "1.500 to 2.866");
-  EXPECT_EQ(ends(0.0123, 812.5, 3), "0.0 to 812.5");
+  EXPECT_EQ(ends(0.0123, 812.4, 3), "0.0123 to 812");
+  EXPECT_EQ(ends(0.004, 812.4, 2, true), "+0.004 to +812");
+  EXPECT_EQ(ends(-0.0012, 29.4, 2, true), "-0.0012 to +29");
   EXPECT_EQ(ends(0, 0, 2), "0 to 0");
-  EXPECT_EQ(ends(1e-7, 0.5, 2), "0.000 to 0.500");
+  EXPECT_EQ(ends(0, 0.5, 2), "0.0 to 0.5");
+  EXPECT_EQ(ends(1e-7, 0.5, 2), "1e-07 to 0.5");
   EXPECT_EQ(ends(1.5e-9, 2e9, 2), "1.5e-09 to 2e+09");
 }
 

@@ -59,7 +59,10 @@ bool has_benchmarks(const std::vector<Change>& changes) {
 // A comparison without a verdict may get one as long as trials run. A daemon of another release may
 // send other words, which are shown unchanged.
 std::string state_of(const Change& change, bool is_over) {
-  if (change.control) return std::string(report::control_verdict);
+  if (change.control)
+    return change.verdict == "faster" || change.verdict == "slower"
+               ? "(control: differs)"
+               : std::string(report::control_verdict);
   if (change.verdict == "unsure") return is_over ? "cannot tell" : "not decided yet";
   return change.verdict == "same" ? "the same" : one_line(change.verdict, 20);
 }

@@ -99,7 +99,11 @@ class Reader {
   }
 
   json named(const std::string& path, char separator, const std::string& name) const {
-    const auto content = read_file(root_ + path, limit);
+    return named_in(read_file(root_ + path, limit), path, separator, name);
+  }
+
+  static json named_in(const Result<std::string>& content, const std::string& path, char separator,
+                       const std::string& name) {
     if (!content) return absent(content.error().message);
     const auto pairs = parse_pairs(*content, separator);
     const auto found = pairs.find(name);
@@ -108,7 +112,10 @@ class Reader {
   }
 
   json cpu() const {
-    const auto from_cpuinfo = [&](const char* name) { return named("/proc/cpuinfo", ':', name); };
+    // The kernel takes long to write this file if there are many CPUs.
+    const std::string path = "/proc/cpuinfo";
+    const auto content = read_file(root_ + path, limit);
+    const auto from_cpuinfo = [&](const char* name) { return named_in(content, path, ':', name); };
     json hypervisor = from_cpuinfo("flags");
     if (!is_absent(hypervisor))
       hypervisor = (" " + hypervisor.get<std::string>() + " ").contains(" hypervisor ");

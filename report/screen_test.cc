@@ -47,6 +47,39 @@ TEST(Screen, OnOneTreatmentThereIsARowALevelWithItsMean) {
   EXPECT_THAT(line_with(report, "  L1 "), ContainsRegex("ms +\\+[0-9.]+ % .*slower"));
 }
 
+// The answer is cut so that the lines about the machine stay, and no line is too wide.
+TEST(Screen, ALongAnswerLeavesRoomForNeededLines) {
+  Screen screen{.title = "title", .question = "Is it? " + std::string(100, 'x')};
+  for (const char* label : {"Trials", "Random", "Quiet"})
+    screen.trust.push_back({label, "what is known " + std::string(60, 'x'), true});
+  for (int i = 0; i < 80; ++i) screen.next += "yyyy ";
+  screen.full = "all tables";
+  const auto expect_narrow = [&](std::size_t width) {
+    const std::string report = shown(screen, {.width = width});
+    EXPECT_LE(lines_of(report).size(), 25U) << report;
+    for (const std::string& line : lines_of(report)) EXPECT_LE(line.size(), width) << report;
+    return report;
+  };
+  for (std::size_t length = 1; length <= 12; ++length) {
+    std::string sentence;
+    while (sentence.size() < 600) sentence += std::string(length, 'a') + " b c ";
+    screen.answer = {sentence};
+    EXPECT_THAT(expect_narrow(80), AllOf(HasSubstr("\n  Quiet "), HasSubstr(" ...\n")));
+  }
+  screen.answer = {std::string(600, 'a')};
+  EXPECT_THAT(expect_narrow(80), AllOf(HasSubstr("\n  Quiet "), HasSubstr(" ...\n")));
+}
+
+TEST(Screen, ABusyMachineIsSaidBeforeWhatIsRandom) {
+  Document document = sample_document();
+  document.load = {.others = 2};
+  const Screen screen = screen_of(document);
+  const auto load = std::ranges::find(screen.trust, "Load", &Screen::Known::label);
+  ASSERT_NE(load, screen.trust.end());
+  EXPECT_TRUE(load->is_needed);
+  EXPECT_LT(load, std::ranges::find(screen.trust, "Random", &Screen::Known::label));
+}
+
 TEST(Screen, ManyRowsAndSentencesLeaveRoomForEachOther) {
   Document document = sample_document();
   for (int i = 0; i < 40; ++i) {
@@ -348,6 +381,10 @@ TEST(Screen, AShortOneSaysWhatFollowsFromRejectedAssumptions) {
        .holds = false,
        .instead = "the changes are still valid",
        .is_allowed_for = true}};
+  for (stats::Effect& each : document.analysis.effects) each.alternatives.clear();
+  EXPECT_THAT(words_of(text(document)), Not(HasSubstr("--full compares with tests")));
+  for (stats::Effect& each : document.analysis.effects)
+    if (each.subject == "lz") each.alternatives = {{.method = "signed-rank", .p = 0.5}};
   const std::string report = words_of(text(document));
   EXPECT_THAT(report,
               HasSubstr("Tests Normality is rejected for sort, lz: the signed-rank test is still "

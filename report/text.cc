@@ -390,13 +390,17 @@ std::string on_screen(std::string_view first, std::string_view text, std::size_t
   return paragraph(first, with_breaks(one_line(text, longest), width - indent), width);
 }
 
-// Keeps the first lines of a paragraph that is too long.
-std::string first_lines(std::string text, std::size_t most) {
+// Keeps the first lines, at least one, of a paragraph that is too long. Its lines are indented.
+std::string first_lines(std::string text, std::size_t most, std::size_t width) {
+  constexpr std::string_view more = " ...";
+  most = std::max<std::size_t>(most, 1);
   if (lines_in(text) <= most) return text;
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < most; ++i) end = text.find('\n', end) + 1;
-  text.resize(text.rfind(' ', end - 1));
-  return text + " ...\n";
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i < most; ++i) begin = text.find('\n', begin) + 1;
+  text.resize(text.find('\n', begin));
+  do text.resize(text.rfind(' '));
+  while (text.size() > begin + 1 && display_width(text.substr(begin)) + more.size() > width);
+  return text.append(more) + "\n";
 }
 
 std::size_t lines_of_all(const std::vector<std::string>& paragraphs) {
@@ -506,6 +510,7 @@ Screen screen_of(const Document& document) {
     if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text), is_needed});
   };
   known("Trials", trials_text(document), true);
+  if (document.load.is_busy()) known("Load", short_load(document.load), true);
   known("Random", short_random(document), true);
   known("Quiet", short_quiet(document.quietness), true);
   known("Relative", relative_text(document), true);
@@ -524,7 +529,6 @@ Screen screen_of(const Document& document) {
   const Layouts& layouts = document.layouts;
   known("Layout", layouts_text(layouts, true), layouts.fixed_heaps > 0 || layouts.few_epochs > 0);
   known("Control", control_known(analysis));
-  if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
   known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);
   screen.numbers.push_back(&analysis);
@@ -562,10 +566,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   constexpr std::string_view answer_label = "Answer: ";
   const std::string answer_indent(answer_label.size(), ' ');
   for (const std::string& each : screen.answer) {
-    std::string sentence = on_screen(answer_indent, each, width);
-    if (answer.empty())
-      sentence.replace(0, answer_label.size(), styled(answer_label, Style::bold, options.colour));
-    answer.push_back(std::move(sentence));
+    answer.push_back(on_screen(answer_indent, each, width));
   }
   if (!screen.said.empty())
     answer.insert(
@@ -591,11 +592,23 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   const std::size_t reserved = least_table + least_trust;
   const std::size_t for_answer = room - std::min(room, reserved);
   constexpr std::size_t longest_sentence = 7;  // lines
-  if (!answer.empty())
-    answer.front() = first_lines(std::move(answer.front()), std::max(for_answer, longest_sentence));
+  // If there is little room, the table shrinks, but the needed lines stay.
+  const std::size_t shrunk_table = std::min<std::size_t>(table.lines(), 2);
+  const std::size_t least_rest = needed_lines + shrunk_table;
+  if (!answer.empty()) {
+    const std::size_t left = room - std::min(room, least_rest);
+    answer.front() = first_lines(std::move(answer.front()),
+                                 std::max(for_answer, std::min(left, longest_sentence)), width);
+  }
+  if (!screen.answer.empty())
+    answer.front().replace(0, answer_label.size(),
+                           styled(answer_label, Style::bold, options.colour));
   const Fitted answered = fit(answer, for_answer);
   std::size_t rest = room - std::min(room, lines_in(answered.text));
-  const Fitted trusted = fit(trust, std::max(rest, least_table) - least_table, needed);
+  const std::size_t for_trust =
+      std::max(std::max(rest, least_table) - least_table,
+               std::min(needed_lines, rest - std::min(rest, shrunk_table)));
+  const Fitted trusted = fit(trust, for_trust, needed);
   rest -= std::min(rest, lines_in(trusted.text));
   const std::size_t hidden_rows = table.lines() > rest ? table.cut_to(rest) : 0;
   rest -= std::min(rest, table.lines());

@@ -95,8 +95,10 @@ stats::Spec spec_of(const plan::Plan& plan) {
   return spec;
 }
 
-void add_machine(store::Reader& store, store::Id id, report::Document& document) {
-  if (id == 0) return;
+// Returns the kernel's setting randomize_va_space; "" if it is not known.
+std::string add_machine(store::Reader& store, store::Id id, report::Document& document) {
+  std::string aslr;
+  if (id == 0) return aslr;
   if (const auto machine = store.machine(id); !machine) {
     document.machine = "not known: " + machine.error().message;
   } else if (!*machine) {
@@ -105,8 +107,11 @@ void add_machine(store::Reader& store, store::Id id, report::Document& document)
     const machine::StoredFacts facts = machine::stored_facts((*machine)->facts);
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
     document.hardware = facts.hardware;
+    const auto fact = std::ranges::find(facts.all, "aslr", &machine::Fact::name);
+    if (fact != facts.all.end()) aslr = fact->value;
   }
   if (document.hardware.empty()) document.hardware = document.machine;
+  return aslr;
 }
 
 // The nodes that ran trials take the place of the host in the description of one of them, which may
@@ -191,8 +196,10 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
   return drawn;
 }
 
-// Which conditions the trials randomize, and why they do not randomize the others.
-std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts) {
+// Which conditions the trials randomize, and why they do not randomize the others. `aslr` is what
+// add_machine() returns.
+std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts,
+                                    std::string_view aslr) {
   const auto find = [&](plan::FactorKind kind) {
     return std::ranges::find(plan.factors, kind, &plan::Factor::kind);
   };
@@ -206,10 +213,11 @@ std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layout
                   : environment == plan.factors.end() ? "the plan has no factor env_bytes"
                                                       : "it is a factor"},
           {.what = "addresses",
-           .is_random = plan.aslr && !factor,
-           .why = factor      ? "it is a factor"
-                  : plan.aslr ? ""
-                              : "machine.aslr = false"},
+           .is_random = plan.aslr && !factor && aslr != "0",
+           .why = factor        ? "it is a factor"
+                  : !plan.aslr  ? "machine.aslr = false"
+                  : aslr == "0" ? "the machine's randomize_va_space is 0"
+                                : ""},
           drawn_by_runtime(plan, layouts, "functions", "code", layouts.random_code),
           drawn_by_runtime(plan, layouts, "stack frames", "stack", layouts.random_stack),
           drawn_by_runtime(plan, layouts, "heap blocks", "heap", layouts.random_heap)};
@@ -562,7 +570,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
-  add_machine(store, experiment.machine, document);
+  const std::string aslr = add_machine(store, experiment.machine, document);
   if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
@@ -604,7 +612,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.from_ns = rows->first_ns;
   document.to_ns = rows->last_ns;
   document.settings = plan::settings_of(*plan);
-  document.drawn = drawn_in(*plan, document.layouts);
+  document.drawn = drawn_in(*plan, document.layouts, aslr);
   document.compiler = compiler_in(*plan, document.layouts);
   document.beside = beside_in(*plan);
   stats::Spec spec = spec_of(*plan);

@@ -398,6 +398,20 @@ TEST_F(DocumentTest, TheTimeIsFromTheFirstTrialToTheEndOfTheLast) {
   EXPECT_EQ(document().duration.count(), 5'000'000'000 + 7 - 1000);
 }
 
+TEST_F(DocumentTest, AddressesAreNotRandomIfTheKernelDoesNotRandomizeThem) {
+  begin(tables);
+  for (const char* value : {"0", "1", "2"}) {
+    const std::string facts = fmt::format(R"({{"aslr":"{}"}})", value);
+    experiment_.machine =
+        store_->add_machine({.key = facts, .host = "lab", .facts = facts}).value();
+    const report::Document made = document();
+    const auto addresses = std::ranges::find(made.drawn, "addresses", &report::Drawn::what);
+    ASSERT_NE(addresses, made.drawn.end());
+    EXPECT_EQ(addresses->is_random, facts != R"({"aslr":"0"})") << facts;
+    EXPECT_EQ(addresses->why, addresses->is_random ? "" : "the machine's randomize_va_space is 0");
+  }
+}
+
 TEST_F(DocumentTest, TheMachineIsItsSummaryOrItsName) {
   begin(tables);
   EXPECT_EQ(document().machine, "");

@@ -147,8 +147,11 @@ std::vector<Entry> entries_in(const std::string& cache) {
     const std::string path = it->path().string();
     const auto own = status_of(path);
     if (!own) continue;
-    if (!S_ISDIR(own->st_mode) && path.ends_with(lock_ending)) {
-      check_lock(path, *own);
+    if (path.ends_with(lock_ending)) {
+      if (S_ISDIR(own->st_mode))
+        remove_tree(path);
+      else
+        check_lock(path, *own);
       continue;
     }
     const bool foreign = !is_entry(path, *own);
@@ -196,9 +199,10 @@ bool remove_tree(const std::string& folder) {
         fs::permissions(it->path(), fs::perms::owner_all, fs::perm_options::add, error);
   }
   fs::remove_all(folder, error);
-  if (!status_of(folder)) return true;
-  // It may have folders whose paths are too long.
-  return empty_folder(folder) && rmdir(folder.c_str()) == 0;
+  const auto left = status_of(folder);
+  if (!left) return true;
+  // It may have folders whose paths are too long. A link's target is not ours.
+  return S_ISDIR(left->st_mode) && empty_folder(folder) && rmdir(folder.c_str()) == 0;
 }
 
 std::optional<Fd> lock_entry(const std::string& entry, Hold hold, const LockWait& wait) {

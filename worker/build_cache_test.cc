@@ -118,6 +118,16 @@ TEST_F(CacheTest, FoldersInWhichNothingCanBeRemovedGoToo) {
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
 }
 
+TEST_F(CacheTest, ALinkThatCannotBeRemovedKeepsItsTarget) {
+  folder_.write("outside/file", "precious");
+  folder_.write("closed/file", "x");
+  fs::create_symlink(folder_ / "outside", folder_ / "closed/link");
+  fs::permissions(folder_ / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(remove_tree(folder_ / "closed/link"), geteuid() == 0);
+  EXPECT_EQ(folder_.read("outside/file"), "precious");
+  fs::permissions(folder_ / "closed", fs::perms::owner_all);
+}
+
 TEST_F(CacheTest, ATreeIsRemovedWithItsLockedFoldersAndNoLinkIsFollowed) {
   folder_.write("outside/file", "precious");
   fs::permissions(folder_ / "outside", fs::perms::owner_read | fs::perms::owner_exec);
@@ -237,14 +247,16 @@ TEST_F(CacheTest, WhatIsNotCountedInTimeGoesTheLeastRecentlyUsedFirst) {
 }
 
 TEST_F(CacheTest, ALockThatIsNoneDoesNotKeepItsEntry) {
-  for (const char* name : {"linked", "piped", "closed"}) add(name, 1000);
+  for (const char* name : {"linked", "piped", "closed", "folder"}) add(name, 1000);
+  fs::remove(path("folder.lock"));
+  folder_.write("cache/folder.lock/file", "");
   fs::remove(path("linked.lock"));
   fs::create_symlink(folder_ / "outside", path("linked.lock"));
   fs::remove(path("piped.lock"));
   ASSERT_EQ(mkfifo(path("piped.lock").c_str(), 0600), 0);
   ASSERT_EQ(chmod(path("closed.lock").c_str(), 0), 0);
   folder_.write("cache/alone.lock", "");
-  EXPECT_THAT(cut(1), HasSubstr("3 of 3 entries"));
+  EXPECT_THAT(cut(1), HasSubstr("4 of 4 entries"));
   EXPECT_TRUE(fs::is_empty(folder_ / "cache"));
   EXPECT_FALSE(fs::exists(folder_ / "outside"));
 }

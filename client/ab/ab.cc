@@ -612,11 +612,13 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     return each.label == "Control" || each.label == "Random" ||
            (each.label == "Output" && conclusion.same_output == false);
   });
-  screen.trust.insert(screen.trust.begin() + 1, {"Random", conclusion.random, true});
+  // Behind the trials, and the load if the machine was busy.
+  const std::ptrdiff_t first = document.load.is_busy() ? 2 : 1;
+  screen.trust.insert(screen.trust.begin() + first, {"Random", conclusion.random, true});
   // The document may name the compiler. If it doesn't, this may wait unless something is wrong.
   if (comparison.kind == Kind::folders && document.compiler.empty()) {
     const bool is_right = are_built_by_szc(document.layouts);
-    screen.trust.insert(is_right ? screen.trust.end() : screen.trust.begin() + 2,
+    screen.trust.insert(is_right ? screen.trust.end() : screen.trust.begin() + first + 1,
                         {"Compiler", built_by(document.layouts), !is_right, false});
   }
   // The screen has no room to say this a second time, in a note.

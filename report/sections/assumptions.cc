@@ -144,8 +144,12 @@ Section assumptions_section(const Analysis& analysis) {
 
 std::string rejected_assumptions(const Analysis& analysis, Rejected which) {
   const std::vector<std::string> sentences = failures(analysis, which);
-  const bool has_other_tests = std::ranges::any_of(analysis.assumptions, [](const Assumption& a) {
-    return !a.holds && !a.is_allowed_for && !a.instead.empty() && a.property == Property::normality;
+  const bool has_other_tests = std::ranges::any_of(analysis.assumptions, [&](const Assumption& a) {
+    return !a.holds && !a.is_allowed_for && !a.instead.empty() &&
+           a.property == Property::normality &&
+           std::ranges::any_of(analysis.effects, [&](const stats::Effect& effect) {
+             return effect.subject == a.subject && !effect.alternatives.empty();
+           });
   });
   return fmt::format("{}{}", fmt::join(sentences, " "),
                      which == Rejected::with_consequences && has_other_tests

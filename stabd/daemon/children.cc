@@ -211,12 +211,17 @@ void ReaderProcess::end() {
 void ReaderProcess::log_printed() const {
   constexpr std::size_t most_logged = std::size_t{8} << 10;
   constexpr std::size_t most_of_line = 500;
+  constexpr int most_lines = 50;
   std::string text(most_logged, '\0');
   const ssize_t size = read(printed_.get(), text.data(), text.size());
   std::string_view rest(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-  while (!rest.empty()) {
+  int lines = 0;
+  while (!rest.empty() && lines < most_lines) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) spdlog::warn("a reader printed: {}", one_line(rest.substr(0, end), most_of_line));
+    if (end > 0) {
+      spdlog::warn("a reader printed: {}", one_line(rest.substr(0, end), most_of_line));
+      ++lines;
+    }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
 }

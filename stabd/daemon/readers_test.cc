@@ -223,6 +223,28 @@ TEST_F(ReadersTest, NoStreamOfTheDaemonIsTheirs) {
   EXPECT_LT(said.str().size(), 20'000U);
 }
 
+TEST_F(ReadersTest, OnlyTheFirstLinesOfWhatOnePrintsAreLogged) {
+  const std::string program =
+      "#!/bin/sh\nread line </proc/self/fd/3\nfor i in $(seq 1000); do echo x; done\n"
+      "printf done >\"$line\"\n";
+  ASSERT_TRUE(write_file_atomically(folder_ + "/reader", program));
+  ASSERT_EQ(chmod((folder_ + "/reader").c_str(), 0700), 0);
+  std::ostringstream said;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "readers", std::make_shared<spdlog::sinks::ostream_sink_st>(said)));
+  bool ended = false;
+  readers_->ask(1, path("done"), [&ended](const Result<Fd>&) { ended = true; });
+  while (!ended) uv_run(&loop_, UV_RUN_ONCE);
+  spdlog::set_default_logger(before);
+  std::size_t lines = 0;
+  const std::string text = said.str();
+  for (std::size_t at = text.find("a reader printed: "); at != std::string::npos;
+       at = text.find("a reader printed: ", at + 1))
+    ++lines;
+  EXPECT_EQ(lines, 50U);
+}
+
 // R2
 TEST_F(ReadersTest, NobodyRunsWhileTrialsForbidIt) {
   for (std::uint32_t account = 1; account <= 4; ++account) {

@@ -563,8 +563,10 @@ Result<machine::Facts> Workshop::facts() const {
   return machine::read_facts(*topology_);
 }
 
-Result<machine::CpuChoice> Workshop::cpus_beside(const machine::CpuSet& trial) const {
+Result<machine::CpuChoice> Workshop::cpus_beside(const machine::CpuSet& trial) {
   if (!topology_) return fail(no_topology);
+  if (auto cpus = topology_->take_cpus(trial)) return cpus;
+  look_at_cpus();  // a CPU may have come online since the worker started
   return topology_->take_cpus(trial);
 }
 

@@ -184,7 +184,7 @@ class Workshop {
   [[nodiscard]] Result<machine::Facts> facts() const;
   // The machine's CPUs if trials run on these ones. Fails before the first worker, and if we may
   // not use these CPUs.
-  [[nodiscard]] Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial) const;
+  [[nodiscard]] Result<machine::CpuChoice> cpus_beside(const machine::CpuSet& trial);
 
   // The settings of the machine that the running experiment may change.
   machine::Keeper& keeper() { return keeper_; }

@@ -1024,7 +1024,8 @@ void refuse_by_order(const Prepared& data, std::size_t family, Effect& effect, N
 }
 
 // Verdicts also need the randomization test, which assumes no distribution, unless there are too
-// few units for it. The sign test of a median assumes no distribution either.
+// few units for it. The sign test of a median assumes no distribution either. Without a verdict,
+// the intervals are all there is, and they assume one.
 void allow_for_distributions(const Prepared& data,
                              const std::map<const Effect*, std::size_t>& family,
                              Analysis& analysis) {
@@ -1032,21 +1033,27 @@ void allow_for_distributions(const Prepared& data,
     if (each.holds || each.is_allowed_for || each.property != Property::normality) continue;
     const Scope scope =
         each.subject.empty() && analysis.suite > 0 ? Scope::like_these : Scope::subject;
-    each.is_allowed_for = true;
-    bool any = false;
+    bool is_any_decided = false;
+    bool is_any_tested = false;
+    bool are_all_free = true;
     for (const Effect& effect : analysis.effects) {
-      if (effect.subject != each.subject || effect.scope != scope || !effect.p ||
-          effect.verdict == Verdict::unsure || is_control(effect, data.spec) ||
-          (effect.estimate && effect.estimate->ordered))
+      const bool is_own = effect.subject == each.subject && effect.scope == scope;
+      // The mean over these subjects rests on the model of each of them.
+      const bool is_over_all = !each.subject.empty() && effect.scope == Scope::these;
+      if ((!is_own && !is_over_all) || !effect.p || effect.verdict == Verdict::unsure ||
+          is_control(effect, data.spec))
         continue;
+      is_any_decided = true;
+      if (effect.estimate && effect.estimate->ordered) continue;
+      is_any_tested = true;
       const auto found = family.find(&effect);
-      any = true;
-      each.is_allowed_for =
-          each.is_allowed_for && effect.randomization &&
+      are_all_free =
+          are_all_free && effect.randomization &&
           !has_too_few_orders(*effect.randomization, found == family.end() ? 1 : found->second,
                               data.spec.alpha);
     }
-    if (any && each.is_allowed_for)
+    each.is_allowed_for = is_any_decided && are_all_free;
+    if (is_any_tested && each.is_allowed_for)
       each.instead =
           "the verdicts are still valid, because they also need the randomization test, which does "
           "not assume normality";

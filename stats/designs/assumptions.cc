@@ -90,6 +90,10 @@ void add_variances(const Prepared& data, const Subject& subject, Analysis& analy
       add(analysis, subject.name, Property::equal_variances, "Brown-Forsythe",
           nested ? "means of seeds, by cell" : "trials by cell", n, test->f, test->p);
   if (added.holds) return;
+  if (!data.spec.block.empty() && data.spec.error != Error::own) {
+    added.instead = "use error = \"own\", because the error is pooled over cells";
+    return;
+  }
   added.is_allowed_for = true;
   added.instead =
       "the changes and verdicts are still valid, because their intervals and tests do not pool "

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -170,10 +171,63 @@ TEST(Assumptions, NormalityIsAllowedForUnlessBlocksAreTooFewForTheRandomizationT
   ASSERT_EQ(few.effects.at(0).verdict, Verdict::slower);
   ASSERT_FALSE(find(few, "Shapiro-Wilk")->holds);
   EXPECT_FALSE(find(few, "Shapiro-Wilk")->is_allowed_for);
-  // Without a verdict there is nothing that could be wrong.
+  // Without a verdict there is only the interval, which assumes a normal distribution.
   const Analysis open = skewed(40, true, 0);
   ASSERT_EQ(open.effects.at(0).verdict, Verdict::unsure);
-  EXPECT_TRUE(find(open, "Shapiro-Wilk")->is_allowed_for);
+  EXPECT_FALSE(find(open, "Shapiro-Wilk")->is_allowed_for);
+  EXPECT_EQ(find(open, "Shapiro-Wilk")->instead, "the signed-rank test is still valid");
+}
+
+// Machines that share no block have no randomization test of their mean.
+TEST(Assumptions, NormalityIsNotAllowedForIfAVerdictOverAllHasNoRandomizationTest) {
+  constexpr std::uint32_t blocks = 40;
+  for (const bool disjoint : {false, true}) {
+    Dataset data = oracle::programs(3, {.subjects = 2, .opt = 2, .aslr = 1, .blocks = blocks});
+    for (std::size_t i = 0; i < data.response.size(); ++i) {
+      const std::uint32_t block = data.columns[3].codes[i];
+      const bool is_level = data.columns[1].codes[i] == 1;
+      data.response[i] = 1e8 + block + (is_level ? 1e6 + block % 3 : 0) +
+                         (is_level && block + 1 == blocks ? 2000 : 0);
+      if (disjoint) data.columns[3].codes[i] += blocks * data.columns[0].codes[i];
+    }
+    if (disjoint)
+      data.columns[3] = {.name = "block",
+                         .levels = oracle::column("block", 2 * blocks, "").levels,
+                         .codes = data.columns[3].codes};
+    Spec spec = blocked({"opt"});
+    spec.design = Design::within_subjects;
+    spec.subject = "bench";
+    spec.programs = Programs::these;
+    spec.log_scale = false;
+    spec.order_drawn = true;
+    const Analysis analysis = analyse(data, spec);
+    const auto all = std::ranges::find(analysis.effects, Scope::these, &Effect::scope);
+    ASSERT_NE(all, analysis.effects.end());
+    ASSERT_EQ(all->verdict, Verdict::slower);
+    EXPECT_EQ(all->randomization.has_value(), !disjoint);
+    const Assumption* normality = find(analysis, "Shapiro-Wilk", "b1");
+    ASSERT_NE(normality, nullptr);
+    ASSERT_FALSE(normality->holds);
+    EXPECT_EQ(normality->is_allowed_for, !disjoint);
+  }
+}
+
+TEST(Assumptions, UnequalVariancesOfCellsAreNotAllowedForIfTheErrorIsPooled) {
+  Dataset data = oracle::programs(3, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 40});
+  oracle::Generator random(9);
+  for (std::size_t i = 0; i < data.response.size(); ++i)
+    data.response[i] = 1e8 * (1 + (data.columns[1].codes[i] == 0 ? 0.01 : 0.1) * random.noise());
+  Spec spec = blocked({"opt"});
+  spec.error = Error::pooled;
+  const Analysis analysis = analyse(data, spec);
+  std::size_t rejected = 0;
+  for (const Assumption& each : analysis.assumptions) {
+    if (each.property != Property::equal_variances || each.holds) continue;
+    ++rejected;
+    EXPECT_FALSE(each.is_allowed_for) << each.of;
+    EXPECT_THAT(each.instead, HasSubstr("use error = \"own\"")) << each.of;
+  }
+  EXPECT_GT(rejected, 0U);
 }
 
 TEST(Assumptions, UnequalVariancesAreFound) {

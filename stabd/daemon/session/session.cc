@@ -81,8 +81,9 @@ Result<machine::CpuSet> cpus_reported(const std::string& list, const plan::Plan&
   if (plan.cpu.empty() ? cpus.size() == plan.cpus : cpus == plan.cpu) return cpus;
   return fail(fmt::format("the worker reports that trials run on CPU {}, but the plan asks for {}",
                           machine::to_string(cpus),
-                          plan.cpu.empty() ? fmt::format("{} CPUs", plan.cpus)
-                                           : "CPU " + machine::to_string(plan.cpu)));
+                          plan.cpu.empty()
+                              ? fmt::format("{} CPU{}", plan.cpus, plan.cpus == 1 ? "" : "s")
+                              : "CPU " + machine::to_string(plan.cpu)));
 }
 
 }  // namespace
@@ -319,6 +320,9 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
                   cpus.error().message);
   const auto facts = plan_.machines ? machine::facts_in(reply.machine_facts) : around_.facts();
   if (!facts) return refuse(facts.error().message);
+  if (plan_.machines && facts->host != place.node.node)
+    return refuse(fmt::format("the worker on node {} describes another machine: {}",
+                              place.node.node, one_line(facts->host, 60)));
   place.cpus = *cpus;
   const auto machine =
       store_.add_machine({.key = facts->key, .host = facts->host, .facts = facts->facts_json});

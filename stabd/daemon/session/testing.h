@@ -258,7 +258,8 @@ class Around : public Surroundings {
     const auto asked = std::exchange(asked_, std::nullopt);
     ASSERT_TRUE(asked);
     if (*asked == Kind::setup)
-      return say(SetupReply{.trial_cpus = "1", .machine_facts = R"({"host":"h"})"});
+      return say(SetupReply{.trial_cpus = "1",
+                            .machine_facts = fmt::format(R"({{"host":"{}"}})", named_)});
     if (*asked == Kind::build) {
       const bool first = built_.insert(command_).second;
       const auto good = first ? store::BuildStatus::built : store::BuildStatus::cached;
@@ -286,6 +287,7 @@ class Around : public Surroundings {
   }
   template <class Reply>
   void say(const Reply& reply) {
+    if constexpr (std::is_same_v<Reply, protocol::NodeReply>) named_ = reply.node;
     session_->worker_said(protocol::encode(reply));
   }
   void end_worker() {
@@ -390,7 +392,8 @@ class Around : public Surroundings {
   std::vector<machine::Outcome> changed_meanwhile_;  // changes by somebody else
   bool knobs_refuse_ = false;
   bool workers_start_ = true;
-  std::string node_;  // where the last worker had to be
+  std::string node_;         // where the last worker had to be
+  std::string named_ = "h";  // the last node that said its name
   bool stores_too_much_ = false;
   std::string passed_;  // the kernel's limit that the trial has reached
   bool readers_are_due_ = false;
