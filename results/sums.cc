@@ -330,24 +330,14 @@ std::optional<double> median(const std::vector<double>& values) {
 
 constexpr std::size_t most_reasons = 2;
 
-// Whether stabd itself wrote this part of a note (worker/runtime_report.cc).
-bool is_of_stabd(std::string_view part) {
-  return part.ends_with(" processes taken together") || part.starts_with("the region ") ||
-         part.starts_with("a region in the runtime's report ") ||
-         part.contains(" regions were not measured: ") ||
-         part.starts_with("stabd measures at most ") || part.ends_with(" but not its start");
-}
-
-// The parts of a note that come from the program's runtime. A damaged line is at the note's end and
-// may hold anything.
+// The parts of a note that come from the program's runtime.
 std::vector<std::string> runtime_notes(std::string_view note) {
   constexpr std::string_view between = "; ";
-  note = note.substr(0, note.find("a line of the runtime's report is damaged: "));
   std::vector<std::string> parts;
   while (!note.empty()) {
     const std::size_t end = std::min(note.find(between), note.size());
     const std::string_view part = note.substr(0, end);
-    if (!part.empty() && !is_of_stabd(part)) parts.emplace_back(part);
+    if (!part.empty() && !part.starts_with(store::own_part)) parts.emplace_back(part);
     note.remove_prefix(std::min(end + between.size(), note.size()));
   }
   return parts;
@@ -370,10 +360,12 @@ std::string without_numbers(std::string_view text) {
 void LayoutCounter::add_notes(const store::Layout& layout) {
   constexpr std::size_t most_notes = 100;
   std::set<std::string> seen;
-  for (const std::string& part : runtime_notes(layout.note)) {
-    if (layout.random_stack == false && part.starts_with("no stack frame") &&
-        unpadded_.size() < most_reasons)
-      unpadded_.insert(part);
+  const std::vector<std::string> parts = runtime_notes(layout.note);
+  // The reason why frames have no pads is the first part.
+  if (layout.random_code == true && layout.random_stack == false && !parts.empty() &&
+      unpadded_.size() < most_reasons)
+    unpadded_.insert(parts.front());
+  for (const std::string& part : parts) {
     const std::string key = without_numbers(part);
     if (!seen.insert(key).second || (notes_.size() >= most_notes && !notes_.contains(key)))
       continue;

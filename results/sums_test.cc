@@ -324,12 +324,16 @@ TEST(Layouts, ProgramsWhoseFilesRuleARuntimeOutAreCountedWithTheReasons) {
 
 TEST(Layouts, NotesOfRandomizedTrialsAreCountedAndTellWhyThereAreNoPads) {
   const auto noted = [](const std::string& note, bool stack) {
-    return Layout{.randomized = true, .kind = "code once", .note = note, .random_stack = stack};
+    return Layout{.randomized = true,
+                  .kind = "code once",
+                  .note = note,
+                  .random_code = true,
+                  .random_stack = stack};
   };
   const std::string none = "no stack frame has a pad, because of b";
   const report::Layouts all =
-      sum({noted("a", true), noted("a; " + none, false), noted(none, false), noted(none, false),
-           noted("c", false), noted("", false), Layout{.note = "the program is static"}});
+      sum({noted("a", true), noted(none + "; a", false), noted(none, false), noted(none, false),
+           noted("c", true), noted("", false), Layout{.note = "the program is static"}});
   ASSERT_EQ(all.notes.size(), 3U);
   EXPECT_EQ(all.notes[0].text, none);
   EXPECT_EQ(all.notes[0].trials, 3U);
@@ -344,12 +348,12 @@ TEST(Layouts, NotesThatDifferOnlyInNumbersAreOneAndStabdsOwnAreNone) {
     return Layout{.randomized = true, .kind = "code once", .note = note};
   };
   const report::Layouts all =
-      sum({noted("the stacks of 12 threads were small; 2 processes taken together"),
+      sum({noted("the stacks of 12 threads were small; stabd: 2 processes taken together"),
            noted("the stacks of 7 threads were small; the stacks of 8 threads were small"),
-           noted("3 processes taken together"),
-           noted("the region a was still open when the program ended"),
-           noted("process 7 reported its exit but not its start"),
-           noted("a line of the runtime's report is damaged: x; y")});
+           noted("stabd: 3 processes taken together"),
+           noted("stabd: the region a was still open when the program ended"),
+           noted("stabd: process 7 reported its exit but not its start"),
+           noted("stabd: a line of the runtime's report is damaged: x")});
   ASSERT_EQ(all.notes.size(), 1U);
   EXPECT_EQ(all.notes[0].text, "the stacks of 12 threads were small");
   EXPECT_EQ(all.notes[0].trials, 2U);

@@ -113,6 +113,10 @@ enum class TrialStatus {
 std::string_view to_string(TrialStatus status);
 std::optional<TrialStatus> trial_status(std::string_view text);
 
+// Parts of a layout's note that stabd's own worker wrote begin like this. The program's runtime
+// wrote the other parts.
+inline constexpr std::string_view own_part = "stabd: ";
+
 // The report of the runtime that szc links into programs; empty if there was no report.
 struct Layout {
   // Absent if the program has no runtime, or the runtime did not report.

@@ -61,14 +61,18 @@ void add_note(std::string& note, const std::string& more) {
   note += (note.empty() ? "" : "; ") + one_line(more, max_note);
 }
 
+void add_own_note(std::string& note, std::string_view more) {
+  add_note(note, fmt::format("{}{}", store::own_part, more));
+}
+
 // A field that the runtime writes only if something limits the layout, and the note about it.
 struct Limit {
   const char* field;
   const char* note;  // {}: the field's value
 };
 constexpr std::array limits = {
+    Limit{"why_no_pads", "{}"},  // first: results/sums.cc looks for it there
     Limit{"heap_why", "{}"},
-    Limit{"why_no_pads", "{}"},
     Limit{"why_once", "functions move only at start: {}"},
     Limit{"go_functions", "{} functions stay in place, because they are Go code"},
     Limit{"used_bytes_functions",
@@ -230,11 +234,11 @@ void took_region(const json& line, RuntimeReport& report) {
   const auto region = region_in(line);
   if (!region || report.regions.size() == plan::max_regions ||
       std::ranges::find(report.regions, region->name, &NamedRegion::name) != report.regions.end())
-    return add_note(report.layout.note, damaged_region);
+    return add_own_note(report.layout.note, damaged_region);
   report.regions.push_back(*region);
   if (line.contains("open"))
-    add_note(report.layout.note,
-             fmt::format("the region {} was still open when the program ended", region->name));
+    add_own_note(report.layout.note,
+                 fmt::format("the region {} was still open when the program ended", region->name));
 }
 
 void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& more,
@@ -247,9 +251,10 @@ void add_regions(std::vector<NamedRegion>& all, const std::vector<NamedRegion>& 
     } else if (all.size() < plan::max_regions) {
       all.push_back(each);
     } else {
-      add_note(note, fmt::format(
-                         "stabd measures at most {} regions, but the program's processes have more",
-                         plan::max_regions));
+      add_own_note(
+          note,
+          fmt::format("stabd measures at most {} regions, but the program's processes have more",
+                      plan::max_regions));
     }
   }
 }
@@ -261,9 +266,9 @@ void ended(const json& line, Process& process) {
   layout.regions = number_at(line, "regions");
   if (layout.regions.value_or(0) > 0) layout.region_ns = number_at(line, "region_ns");
   if (line.contains("region_open"))
-    add_note(layout.note, "the region without a name was still open when the program ended");
+    add_own_note(layout.note, "the region without a name was still open when the program ended");
   if (const Count refused = number_at(line, "regions_refused"))
-    add_note(
+    add_own_note(
         layout.note,
         fmt::format("{} regions were not measured: a region's name must consist of 1 to {} "
                     "letters, digits, '_', '.' and '-', and a program may have at most {} regions",
@@ -332,7 +337,7 @@ class Reader {
     const json line = json::parse(text, nullptr, false);
     const Count pid = line.is_object() ? number_at(line, "pid") : std::nullopt;
     if (!complete || !pid || !std::in_range<int>(*pid)) {
-      add_note(note_, "a line of the runtime's report is damaged: " + one_line(text, 80));
+      add_own_note(note_, "a line of the runtime's report is damaged: " + one_line(text, 80));
       return;
     }
     take(line, static_cast<int>(*pid));
@@ -363,7 +368,7 @@ class Reader {
                                           : nullptr;
     if (act == nullptr && event != "region") return;
     if (process == processes_.end())
-      add_note(note_, fmt::format("process {} reported its {} but not its start", pid, event));
+      add_own_note(note_, fmt::format("process {} reported its {} but not its start", pid, event));
     else if (act != nullptr)
       act(line, *process);
     else
@@ -411,7 +416,7 @@ class Reader {
         add(all.main_to_exit_ns, next.main_to_exit_ns);
     }
     if (processes_.size() > 1)
-      add_note(all.note, fmt::format("{} processes taken together", processes_.size()));
+      add_own_note(all.note, fmt::format("{} processes taken together", processes_.size()));
     return report;
   }
 

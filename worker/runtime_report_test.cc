@@ -245,7 +245,8 @@ TEST(RuntimeReport, ThatIsDamagedSaysSoAndKeepsTheRest) {
   for (const std::string bad : {"nonsense\n", "{\"event\":\"exit\"}\n", "[1]\n", "{}\n", "\n",
                                 "\xff\n", "{\"pid\":-1}\n", "{\"pid\":1e99}\n"}) {
     const Layout layout = layout_of(start + bad + exit_line, 7);
-    EXPECT_THAT(layout.note, StartsWith("a line of the runtime's report is damaged: ")) << bad;
+    EXPECT_THAT(layout.note, StartsWith("stabd: a line of the runtime's report is damaged: "))
+        << bad;
     EXPECT_EQ(layout.main_to_exit_ns, 900) << bad;
   }
   EXPECT_THAT(layout_of("nonsense", 7).note, HasSubstr("damaged: nonsense"));
@@ -283,7 +284,7 @@ TEST(RuntimeReport, ProcessesOfAShellAreTakenTogether) {
   EXPECT_EQ(both.region_ns, 600);
   EXPECT_EQ(both.regions, 4);
   EXPECT_EQ(both.epochs, 1);
-  EXPECT_EQ(both.note, "2 processes taken together");
+  EXPECT_EQ(both.note, "stabd: 2 processes taken together");
 
   const Layout unfinished = layout_of(one + of_process(9, start), 7);
   EXPECT_EQ(unfinished.main_to_exit_ns, std::nullopt);
@@ -308,7 +309,8 @@ TEST(RuntimeReport, HasTheRegionsThatTheProgramNamed) {
   EXPECT_EQ(report.regions,
             (std::vector<NamedRegion>{{.name = "parse", .ns = 40, .count = 3},
                                       {.name = "emit.all-1", .ns = 0, .count = 1}}));
-  EXPECT_EQ(report.layout.note, "the region emit.all-1 was still open when the program ended");
+  EXPECT_EQ(report.layout.note,
+            "stabd: the region emit.all-1 was still open when the program ended");
   EXPECT_EQ(report.layout.region_ns, 300);
 }
 
@@ -316,8 +318,9 @@ TEST(RuntimeReport, SaysWhichRegionsWereNotMeasured) {
   std::string refused = exit_line;
   refused.insert(refused.find(",\"epochs\""), R"(,"region_open":1,"regions_refused":12)");
   EXPECT_EQ(layout_of(start + refused, 7).note,
-            "the region without a name was still open when the program ended; 12 regions were not "
-            "measured: a region's name must consist of 1 to 40 letters, digits, '_', '.' and '-', "
+            "stabd: the region without a name was still open when the program ended; stabd: 12 "
+            "regions were not measured: a region's name must consist of 1 to 40 letters, digits, "
+            "'_', '.' and '-', "
             "and a program may have at most 64 regions");
 }
 
