@@ -511,7 +511,9 @@ Screen screen_of(const Document& document) {
   };
   known("Trials", trials_text(document), true);
   if (document.load.is_busy()) known("Load", short_load(document.load), true);
-  known("Random", short_random(document), true);
+  const Layouts& layouts = document.layouts;
+  const bool warns = layouts.fixed_heaps > 0 || layouts.few_epochs > 0;
+  known("Random", short_random(document), !warns);
   known("Quiet", short_quiet(document.quietness), true);
   known("Relative", relative_text(document), true);
   known("Compiler", document.compiler);
@@ -526,8 +528,7 @@ Screen screen_of(const Document& document) {
   known("Output", outputs_text(document.outputs), true);
   if (document.simulated) known("Simulated", simulated_text());
   for (const std::string& each : disagreements(document)) known("Disagree", each);
-  const Layouts& layouts = document.layouts;
-  known("Layout", layouts_text(layouts, true), layouts.fixed_heaps > 0 || layouts.few_epochs > 0);
+  known("Layout", layouts_text(layouts, true), warns);
   known("Control", control_known(analysis));
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
   known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);

@@ -399,7 +399,7 @@ TEST_F(DocumentTest, TheTimeIsFromTheFirstTrialToTheEndOfTheLast) {
 }
 
 TEST_F(DocumentTest, AddressesAreNotRandomIfTheKernelDoesNotRandomizeThem) {
-  begin(tables);
+  begin(tables + "[machine]\naslr = true\n");
   for (const char* value : {"0", "1", "2"}) {
     const std::string facts = fmt::format(R"({{"aslr":"{}"}})", value);
     experiment_.machine =
