@@ -333,7 +333,7 @@ TEST(RuntimeReport, ARegionThatNoRuntimeWritesIsNone) {
     const RuntimeReport report =
         read_report(start + region_line(7, name, R"("ns":1,"count":1)") + exit_line, 7);
     EXPECT_TRUE(report.regions.empty()) << name;
-    EXPECT_EQ(report.layout.note, "a region in the runtime's report is damaged") << name;
+    EXPECT_EQ(report.layout.note, "stabd: a region in the runtime's report is damaged") << name;
   }
   for (const char* rest :
        {R"("ns":-1,"count":1)", R"("ns":1.5,"count":1)", R"("ns":18446744073709551615,"count":1)",
