@@ -231,7 +231,7 @@ inline constexpr Key keys[] = {
      "the compiler that szc called for programs that exist already; reports name it if szc built "
      "all programs"},
     {"stated.beside", Text{is_question, question_rule},
-     "a name for the `beside` commands, which reports show instead of the commands"},
+     "a name for the `beside` commands; reports show this name instead of the commands"},
     {"stated.heap_cost", Text{is_question, question_rule},
      "the cost of random heap blocks, or the change that they cause, as in `costs +0.4 % of CPU "
      "time`; reports show it if "
