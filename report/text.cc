@@ -510,10 +510,8 @@ Screen screen_of(const Document& document) {
     if (!text.empty()) screen.trust.push_back({std::move(label), std::move(text), is_needed});
   };
   known("Trials", trials_text(document), true);
-  if (document.load.is_busy()) known("Load", short_load(document.load), true);
   const Layouts& layouts = document.layouts;
   const bool warns = layouts.fixed_heaps > 0 || layouts.few_epochs > 0;
-  known("Random", short_random(document), !warns);
   known("Quiet", short_quiet(document.quietness), true);
   known("Relative", relative_text(document), true);
   known("Compiler", document.compiler);
@@ -530,6 +528,8 @@ Screen screen_of(const Document& document) {
   for (const std::string& each : disagreements(document)) known("Disagree", each);
   known("Layout", layouts_text(layouts, true), warns);
   known("Control", control_known(analysis));
+  if (document.load.is_busy()) known("Load", short_load(document.load));
+  known("Random", short_random(document));
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
   known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);
   screen.numbers.push_back(&analysis);
@@ -593,9 +593,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   const std::size_t reserved = least_table + least_trust;
   const std::size_t for_answer = room - std::min(room, reserved);
   constexpr std::size_t longest_sentence = 7;  // lines
-  // If there is little room, the table shrinks, but the needed lines stay.
-  const std::size_t shrunk_table = std::min<std::size_t>(table.lines(), 2);
-  const std::size_t least_rest = needed_lines + shrunk_table;
+  const std::size_t least_rest = needed_lines + least_table;
   if (!answer.empty()) {
     const std::size_t left = room - std::min(room, least_rest);
     answer.front() = first_lines(std::move(answer.front()),
@@ -608,7 +606,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   std::size_t rest = room - std::min(room, lines_in(answered.text));
   const std::size_t for_trust =
       std::max(std::max(rest, least_table) - least_table,
-               std::min(needed_lines, rest - std::min(rest, shrunk_table)));
+               std::min(needed_lines, rest - std::min(rest, least_table)));
   const Fitted trusted = fit(trust, for_trust, needed);
   rest -= std::min(rest, lines_in(trusted.text));
   const std::size_t hidden_rows = table.lines() > rest ? table.cut_to(rest) : 0;

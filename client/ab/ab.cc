@@ -612,8 +612,7 @@ Result<void> show_screen(const Answered& answered, const Comparison& comparison,
     return each.label == "Control" || each.label == "Random" ||
            (each.label == "Output" && conclusion.same_output == false);
   });
-  // Behind the trials, and the load if the machine was busy.
-  const std::ptrdiff_t first = document.load.is_busy() ? 2 : 1;
+  constexpr std::ptrdiff_t first = 1;  // behind the trials
   screen.trust.insert(screen.trust.begin() + first, {"Random", conclusion.random, true});
   // The document may name the compiler. If it doesn't, this may wait unless something is wrong.
   if (comparison.kind == Kind::folders && document.compiler.empty()) {
