@@ -252,6 +252,9 @@ TEST(Screen, WhatFailedStandsInTheAnswerWithItsCauseOnce) {
       "32 of 64 trials have no result: the build failed: error: no such flag (cell 00, cell 01 and "
       "14 more cells)";
   EXPECT_THAT(answer_of(document), EndsWith("\n" + failed)) << "there is a verdict";
+  Document longer = document;
+  for (int i = 0; i < 12; ++i) longer.analysis.effects.push_back(longer.analysis.effects.front());
+  EXPECT_THAT(words_of(text(longer)), HasSubstr(failed)) << "other sentences go first";
   for (stats::Effect& effect : document.analysis.effects) effect.verdict = stats::Verdict::unsure;
   EXPECT_THAT(answer_of(document), StartsWith(failed + "\n"));
   EXPECT_THAT(words_of(text(document)), HasSubstr("Answer: " + failed));

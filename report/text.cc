@@ -536,12 +536,12 @@ Screen screen_of(const Document& document) {
   for (const Analysis& each : document.others) screen.numbers.push_back(&each);
   if (!document.causes.empty()) {
     const FailureCause& first = document.causes.front();
+    // The sentence about failures is the first one if something is unsure, else the last one. If it
+    // already quotes the output, the end of the output comes after all sentences.
+    const bool is_quoted = std::ranges::any_of(
+        first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
+    screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
     if (!first.last_lines.empty()) {
-      // The sentence about failures is the first one if something is unsure, else the last one. If
-      // it already quotes the output, the end of the output comes after all sentences.
-      const bool is_quoted = std::ranges::any_of(
-          first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
-      screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
       screen.said = fmt::format("The output of the first failure ended with: {}",
                                 fmt::join(first.last_lines, " | "));
     }
@@ -602,7 +602,11 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   if (!screen.answer.empty())
     answer.front().replace(0, answer_label.size(),
                            styled(answer_label, Style::bold, options.colour));
-  const Fitted answered = fit(answer, for_answer);
+  // The sentence about failed builds and trials is the one before their output.
+  std::set<std::size_t> kept;
+  if (const std::size_t behind = std::min(screen.said_behind, screen.answer.size()); behind > 0)
+    kept.insert(behind - 1);
+  const Fitted answered = fit(answer, for_answer, kept);
   std::size_t rest = room - std::min(room, lines_in(answered.text));
   const std::size_t for_trust =
       std::max(std::max(rest, least_table) - least_table,
