@@ -541,6 +541,7 @@ Screen screen_of(const Document& document) {
     const bool is_quoted = std::ranges::any_of(
         first.last_lines, [&](const std::string& line) { return first.why.contains(line); });
     screen.said_behind = document.findings().unsure && !is_quoted ? 1 : screen.answer.size();
+    if (!document.findings().unsure) screen.kept_sentence = screen.answer.size() - 1;
     if (!first.last_lines.empty()) {
       screen.said = fmt::format("The output of the first failure ended with: {}",
                                 fmt::join(first.last_lines, " | "));
@@ -602,11 +603,7 @@ std::string filled(const Screen& screen, const TextOptions& options, std::size_t
   if (!screen.answer.empty())
     answer.front().replace(0, answer_label.size(),
                            styled(answer_label, Style::bold, options.colour));
-  // The sentence about failed builds and trials is the one before their output.
-  std::set<std::size_t> kept;
-  if (const std::size_t behind = std::min(screen.said_behind, screen.answer.size()); behind > 0)
-    kept.insert(behind - 1);
-  const Fitted answered = fit(answer, for_answer, kept);
+  const Fitted answered = fit(answer, for_answer, {screen.kept_sentence});
   std::size_t rest = room - std::min(room, lines_in(answered.text));
   const std::size_t for_trust =
       std::max(std::max(rest, least_table) - least_table,

@@ -51,6 +51,7 @@ struct Screen {
   std::vector<std::string> answer{};  // sentences, the most important one first
   std::string said{};                 // the end of the output of the first failed build or trial
   std::size_t said_behind = 1;        // `said` comes after this number of sentences
+  std::size_t kept_sentence = 0;      // it gets its lines before others, as the first one does
   std::vector<Known> trust{};         // reasons to trust the answer or not, the gravest first
   std::vector<const stats::Analysis*> numbers{};  // the table shows the changes of these analyses
   std::vector<std::string> notes{};               // they fill the lines that are left
