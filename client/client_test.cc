@@ -20,8 +20,8 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a client makes of somebody at its socket who answers the first line with this one, or hangs
-// up. The socket is in a folder that may have another file.
+// Connects a client to a server that answers the first line with this one, or hangs up. The socket
+// is in a folder that may have another file.
 Result<Client> greeted_with(const std::optional<std::string>& answer,
                             std::size_t most = Client::max_answer, const std::string& beside = "") {
   const test::Folder folder;

@@ -31,7 +31,7 @@ done
 out=$("$stabctl" doctor --root "$work" "$work/plain" "$work/moves") || fail "doctor plain ends with $?"
 expect "doctor plain" "$out" "fair  program             $work/plain: szc did not build the program"
 expect "doctor moves" "$out" "good  program             $work/moves: szc built the program"
-# As patchelf leaves a program: the note has moved, and other bytes are in its place.
+# A program in the state in which patchelf leaves it: the note has moved, and other bytes are in its place.
 note=$((16#$(readelf -SW "$work/moves" | sed -n 's/.* .note.stab  *[A-Z]* *[0-9a-f]* \([0-9a-f]*\) .*/\1/p')))
 cp "$work/moves" "$work/rewritten" && printf 'X%.0s' {1..48} | dd of="$work/rewritten" bs=1 seek="$note" conv=notrunc status=none
 cp "$work/moves" "$work/moved" && printf '\x01' | dd of="$work/moved" bs=1 seek=$((note + 24)) conv=notrunc status=none

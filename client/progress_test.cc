@@ -110,7 +110,7 @@ TEST(ChangeLines, OneWithoutAnIntervalYetSaysSoAndTheControlItsName) {
             "sort new against old: -2.0 % (-3.0 to -1.0 %), faster");
 }
 
-// What it waits for is more blocks: the last look of the rule gives the verdict.
+// The rule waits for more blocks, and its last look gives the verdict.
 TEST(ChangeLines, NoVerdictIsSaidBeforeTheEnd) {
   const Change open = change(1.87, 2.27, 2.74, "unsure");
   const auto lines = change_lines({open}, {.width = 100});

@@ -194,7 +194,7 @@ TEST_F(ReadersTest, WhoSubmitsOnePlanDoesNotWaitForAllOfThoseWhoSubmitMany) {
     }
 }
 
-// What they print reaches our log as lines, and our own stderr is not theirs.
+// Our log gets their output as lines, and they do not have our own stderr.
 TEST_F(ReadersTest, NoStreamOfTheDaemonIsTheirs) {
   const std::string program =
       "#!/bin/sh\nread line </proc/self/fd/3\nlinks=$(readlink /proc/$$/fd/1 "

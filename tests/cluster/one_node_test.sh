@@ -390,7 +390,7 @@ sleep 2 | on_node >"$work/on_node" 2>>"$work/log" || fail "a step fails for whic
 [[ $(cat "$shared/freed") == 4711 ]] || fail "a step for which nobody waits does not free its allocation"
 in_lab pkill -f '^sleep 1002$'
 
-# What stabd's process on the head says if there is no Slurm, and if an earlier job does not end.
+# The words of stabd's process on the head if there is no Slurm, and if an earlier job does not end.
 mkdir "$work/nothing" "$work/slurm"
 for program in srun scancel; do printf '#!/bin/sh\n' >"$work/slurm/$program"; done
 printf '#!/bin/sh\necho 7 stabd-x\n' >"$work/slurm/squeue"

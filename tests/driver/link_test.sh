@@ -140,7 +140,7 @@ expect 'a bound of the code, probe' "$szc" --stab-strict bounds.c -o conftest
 # The baseline: nothing of ours in it, the same code, the same linker.
 expect 'off' "$szc" --stab-off -O2 main.c -o prog
 stays 'off' prog
-# What cargo runs while it builds is linked plainly, without a word.
+# szc links plainly, without a word, the programs and libraries that cargo runs while it builds.
 expect "cargo's build script" "$szc" --stab-strict -O2 main.c -o build_script_build-0123456789abcdef
 [ ! -s .err ] || { fail "cargo's build script: speaks"; cat .err >&2; }
 stays "cargo's build script" build_script_build-0123456789abcdef

@@ -242,7 +242,7 @@ class PadAnalysis {
   std::vector<CfaField> fields_;
 };
 
-// As the frame description says: somewhere, more than the return address is on the stack.
+// The frame description says that somewhere more than the return address is on the stack.
 bool changes_stack(const Program& program, const Function& function) {
   constexpr std::uint64_t return_address = 8;
   return std::ranges::any_of(read_cfa(program, function).rows, [](const CfaRow& row) {
