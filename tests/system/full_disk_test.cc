@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // A disk that is full again and again under a real daemon: the experiment pauses, goes on by
 // itself, and has each trial once.
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -28,6 +31,22 @@ void fill(const std::string& path) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   const std::string page(4096, 'x');
   while (file << page && file.flush()) {
+  }
+}
+
+// A process that reads for a user has a file without a name in the state folder. When it ends, its
+// pages are free again; on a disk filled before that, one more change would fit.
+void wait_for_nameless_files(const std::string& folder) {
+  for (int i = 0; i < 500; ++i) {
+    std::uintmax_t named = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      struct stat facts{};
+      if (lstat(entry.path().c_str(), &facts) == 0)
+        named += 512 * static_cast<std::uintmax_t>(facts.st_blocks);
+    }
+    const fs::space_info disk = fs::space(folder);
+    if (disk.capacity - disk.free == named) return;
+    usleep(20'000);
   }
 }
 
@@ -68,7 +87,8 @@ TEST(FullDisk, PausesAnExperimentThatThenGoesOnAndLosesNothing) {
   umount2(lab.path("state").c_str(), MNT_DETACH);
 }
 
-// The worker of the cancelled experiment still ends when stabd is told to stop.
+// The worker of the cancelled experiment still ends when stabd is told to stop. While somebody
+// reads, SQLite can't start the log again, which would leave room for the cancellation.
 TEST(FullDisk, ACancellationThatCannotBeStoredDoesNotKeepStabdFromStopping) {
   Lab lab;
   if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
@@ -83,6 +103,10 @@ TEST(FullDisk, ACancellationThatCannotBeStoredDoesNotKeepStabdFromStopping) {
   ASSERT_TRUE(lab.start_daemon());
   const int id = lab.submit("plan.toml");
   ASSERT_TRUE(wait_for_text(lab.path("began"), "began"));
+  const SQLite::Database reader(lab.path("state/stabd.db"), SQLite::OPEN_READONLY);
+  SQLite::Statement rows(reader, "SELECT id FROM experiment");
+  ASSERT_TRUE(rows.executeStep());
+  wait_for_nameless_files(lab.path("state"));
   fill(lab.path("state/filler"));
   ASSERT_EQ(lab.ctl({"cancel", std::to_string(id)}).code, 0);
   EXPECT_TRUE(wait_for_text(lab.path("stabd.log"), "cannot store the state of experiment"));
