@@ -184,7 +184,8 @@ states() { sqlite3 :memory: ".import --csv '$work/trials.csv' t" "SELECT benchma
 # here with programs that take no time.
 mkdir "$work/own"
 cp "$evaluation/run" "$work/own"
-echo 'int main(int count, char** words) { return (void)words, count - 1 + 0 * LEVEL; } char text[LEVEL];' >"$work/own/own.c"
+# It calls a function, because the frames of programs without calls can't have pads.
+echo 'char* getenv(const char*); int main(int count, char** words) { return (getenv("HOME") == *words) + count - 1; } char text[LEVEL];' >"$work/own/own.c"
 cat >"$work/own/program" <<'SH'
 #!/bin/bash
 here=$(cd "$(dirname "$0")" && pwd)
