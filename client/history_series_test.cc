@@ -29,7 +29,7 @@ Experiment experiment(std::int64_t id, double mean) {
           .at_ns = id * 1'000'000'000,
           .machine = "lab: a CPU, 2 CPUs, Linux 6.1, Debian",
           .hardware = "lab: a CPU, 2 CPUs",
-          .settings = {"CC = clang-19"},
+          .settings = {"CC = clang-22"},
           .response = "wall",
           .unit = stats::Unit::nanoseconds,
           .log_scale = true,

@@ -33,7 +33,7 @@ find_library(RE2 re2 REQUIRED)
 find_library(LIBELF elf REQUIRED)
 find_library(ZYDIS Zydis REQUIRED)
 
-find_package(LLVM 19.1 REQUIRED CONFIG)
+find_package(LLVM 22.1 REQUIRED CONFIG)
 add_library(stab_llvm INTERFACE)
 target_include_directories(stab_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(stab_llvm INTERFACE ${LLVM_DEFINITIONS})

@@ -467,7 +467,7 @@ std::string_view to_string(Bound bound);  // ">"
 bool catches(const Exclusion& rule, double value);
 
 // Describes what a plan sets, in words for reports: a line with the variables that are used and not
-// empty, if there are any: "CC = clang-19". A line about random stack frames, if they are the
+// empty, if there are any: "CC = clang-22". A line about random stack frames, if they are the
 // default. A line for each treatment that is not a built-in factor: "opt: O1 sets CFLAGS = -O1; O2
 // sets CFLAGS = -O2". Long texts and long lists are cut, and say so. Levels leave out our own
 // variables, STABD_...

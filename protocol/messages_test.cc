@@ -151,7 +151,7 @@ TEST(Replies, ProgressGoesThereAndBackWithAndWithoutNumbers) {
 report::Document measured() {
   report::Document document{.experiment = "nightly", .id = 7, .simulated = true};
   document.stopping = {.rule = "sequential", .blocks = 20};
-  document.settings = {"CC = clang-19"};
+  document.settings = {"CC = clang-22"};
   document.analysis.spec.treatments = {"opt"};
   document.analysis.spec.unit = stats::Unit::bytes;
   document.analysis.means = {{.subject = "sort", .levels = {"O2"}, .n = 4, .mean = 0.1 + 0.2}};

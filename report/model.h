@@ -276,7 +276,7 @@ struct Document {
   // When the first trial began and when the last one ended, by the wall clock. 0: not known.
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
-  std::vector<std::string> settings{};  // "CC = clang-19", "opt: O1 sets CFLAGS = -O1; ..."
+  std::vector<std::string> settings{};  // "CC = clang-22", "opt: O1 sets CFLAGS = -O1; ..."
   Source source{};
   std::vector<Drawn> drawn{};
   stats::Analysis analysis{};

@@ -5,7 +5,7 @@
 source_directory=$1 build_directory=${2-}
 szc=${SZC:-$build_directory/bin/szc}
 stabctl=$build_directory/bin/stabctl
-clang=${STAB_CLANG:-clang-19}
+clang=${STAB_CLANG:-clang-22}
 no_skips=${STAB_NO_SKIPS-}
 failures=0
 work=$(mktemp -d)

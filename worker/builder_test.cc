@@ -26,7 +26,7 @@ using namespace std::string_literals;
 using store::BuildStatus;
 using ::testing::HasSubstr;
 
-constexpr const char* compile = "clang-19 -O1 -o ${OUT} hello.c";
+constexpr const char* compile = "clang-22 -O1 -o ${OUT} hello.c";
 
 class BuilderTest : public ::testing::Test {
  protected:
@@ -151,7 +151,7 @@ TEST_F(BuilderTest, OneExperimentSeesTheSourcesAsTheyWereAtItsFirstBuild) {
   const auto first = builder.build(request(compile));
   folder_.write("plan/hello.c", "#error changed in the meantime\n");
   EXPECT_EQ(builder.build(request(compile)).key, first.key);
-  const auto other = builder.build(request("clang-19 -O2 -o ${OUT} hello.c"));
+  const auto other = builder.build(request("clang-22 -O2 -o ${OUT} hello.c"));
   EXPECT_EQ(other.status, BuildStatus::built) << other.output;
 }
 
@@ -191,18 +191,18 @@ TEST_F(BuilderTest, WhatIsNoKeyIsNotLookedFor) {
 
 TEST_F(BuilderTest, AnotherCommandIsAnotherBuild) {
   const auto one = build(compile);
-  const auto two = build("clang-19 -O1 -DX=2 -o ${OUT} hello.c");
+  const auto two = build("clang-22 -O1 -DX=2 -o ${OUT} hello.c");
   ASSERT_EQ(two.status, BuildStatus::built) << two.output;
   EXPECT_NE(two.key, one.key);
 }
 
 TEST_F(BuilderTest, AReplacedCompilerIsAnotherBuild) {
-  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-19 \"$@\"\n");
+  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-22 \"$@\"\n");
   folder_.make_executable("tools/mycc");
   const std::string command = (folder_ / "tools/mycc") + " -o ${OUT} hello.c";
   const auto before = build(command);
   ASSERT_EQ(before.status, BuildStatus::built) << before.output;
-  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-19 -O3 \"$@\"\n");
+  folder_.write("tools/mycc", "#!/bin/sh\nexec clang-22 -O3 \"$@\"\n");
   EXPECT_NE(build(command).key, before.key);
 }
 
@@ -389,7 +389,7 @@ TEST_F(BuilderTest, ABuildIsMarkedAndBoundAsItsWorkerSays) {
 
 TEST_F(BuilderTest, BinariesThatDifferOnlyInTheirFoldersNameAreEqual) {
   folder_.write("plan/hello.c", "int puts(const char*);\nint main(void) { puts(PATH); }\n");
-  const std::string with_path = R"(clang-19 -DPATH=\"${OUT}\" -o ${OUT} hello.c)";
+  const std::string with_path = R"(clang-22 -DPATH=\"${OUT}\" -o ${OUT} hello.c)";
   // The linkers' build ids, digests that take the folder's name in, are of several lengths.
   for (const char* linker : {" -g", " -fuse-ld=lld", " -fuse-ld=lld -Wl,--build-id=fast"}) {
     const auto one = build(with_path + linker);
@@ -405,8 +405,8 @@ TEST_F(BuilderTest, BinariesThatDifferOnlyInTheirFoldersNameAreEqual) {
 
 TEST_F(BuilderTest, BinariesThatDifferInTheirCodeDiffer) {
   folder_.write("plan/hello.c", "int main(void) { return CODE; }\n");
-  EXPECT_NE(build("clang-19 -DCODE=1 -o ${OUT} hello.c").binary_sha256,
-            build("clang-19 -DCODE=2 -o ${OUT} hello.c").binary_sha256);
+  EXPECT_NE(build("clang-22 -DCODE=1 -o ${OUT} hello.c").binary_sha256,
+            build("clang-22 -DCODE=2 -o ${OUT} hello.c").binary_sha256);
 }
 
 // The first two wait until both have begun.

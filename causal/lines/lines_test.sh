@@ -45,7 +45,7 @@ bytes_of() {
 }
 
 for version in 2 3 4 5; do
-  clang-19 -O1 -gdwarf-$version -o p$version "$work/src/main.c"
+  clang-22 -O1 -gdwarf-$version -o p$version "$work/src/main.c"
   "$lines" --scope '*.[ch]' p$version >map$version
   grep -q "^object	1	p$version$" map$version || fail "DWARF $version: no object"
   for line in src/main.c:5 src/main.c:6 other/inner.h:3; do
@@ -85,9 +85,9 @@ objcopy --add-gnu-debuglink=p5.debug p5
 mkdir .debug && mv p5.debug .debug/
 "$lines" --scope main.c p5 | grep ^range | cmp - wanted || fail ".debug is not looked at"
 # Of another build it is none of this object's.
-clang-19 -O1 -g -Wl,--build-id -DOTHER -o linked_id "$work/src/main.c"
+clang-22 -O1 -g -Wl,--build-id -DOTHER -o linked_id "$work/src/main.c"
 objcopy --only-keep-debug linked_id .debug/p5.debug
-clang-19 -O2 -g -Wl,--build-id -o mine "$work/src/main.c"
+clang-22 -O2 -g -Wl,--build-id -o mine "$work/src/main.c"
 strip --strip-debug mine
 cp .debug/p5.debug mine.debug
 objcopy --add-gnu-debuglink=mine.debug mine
@@ -95,12 +95,12 @@ objcopy --add-gnu-debuglink=mine.debug mine
 grep -q "^object	0	mine" another || fail "lines of another build"
 grep -q "^stranger	$work/mine.debug$" another || fail "the file of another build is not named"
 # Without build ids it is the checksum of the debug link that tells.
-clang-19 -O1 -g -Wl,--build-id=none -o old "$work/src/main.c"
+clang-22 -O1 -g -Wl,--build-id=none -o old "$work/src/main.c"
 objcopy --only-keep-debug old old.debug
 strip --strip-debug old
 objcopy --add-gnu-debuglink=old.debug old
 "$lines" --scope main.c old | grep -q "^object	1	old" || fail "no lines of a file with this checksum"
-clang-19 -O2 -g -Wl,--build-id=none -o newer "$work/src/main.c"
+clang-22 -O2 -g -Wl,--build-id=none -o newer "$work/src/main.c"
 objcopy --only-keep-debug newer old.debug
 "$lines" --scope main.c old >another
 grep -q "^object	0	old" another || fail "lines of a file with another checksum"
@@ -115,8 +115,8 @@ names() { awk -F '\t' -v path="$2" '$1 == "file" && $7 == path { print $2, $3, $
   fail "a debug file of another build is not named"
 [[ $(names without "$work/.debug/mine.debug") == "0 0 0" ]] || fail "a missing file is not named"
 for version in 4 5; do
-  clang-19 -O1 -gdwarf-$version -gsplit-dwarf -c -o split.o "$work/src/main.c"
-  clang-19 -o split split.o
+  clang-22 -O1 -gdwarf-$version -gsplit-dwarf -c -o split.o "$work/src/main.c"
+  clang-22 -o split split.o
   "$lines" --scope main.c split >divided
   [[ $(names divided "$work/split.dwo") == "$(stat -c '%d %i %s' split.dwo)" ]] ||
     fail "DWARF $version: the file of split debug information is not named"
@@ -125,7 +125,7 @@ done
 
 # By the build id, below /usr/lib/debug.
 id=$(readelf -n mine | sed -n 's/.*Build ID: //p')
-clang-19 -O2 -g -Wl,--build-id -o mine_whole "$work/src/main.c"
+clang-22 -O2 -g -Wl,--build-id -o mine_whole "$work/src/main.c"
 [[ $(readelf -n mine_whole) == *"$id"* ]] || fail "a second build has another id"
 mkdir -p "system/.build-id/${id:0:2}"
 objcopy --only-keep-debug mine_whole "system/.build-id/${id:0:2}/${id:2}.debug"

@@ -61,7 +61,7 @@ TEST_P(Layers, EachCallIsOneInEachOfThemInTheirOrder) {
       compile("layers", std::string(std::get<0>(GetParam())) + (is_own() ? " -DOWN " : " ") +
                             programs + "layers.c");
   const std::string behind =
-      compile("behind.so", "clang-19 -shared -fPIC " + programs + "behind.c");
+      compile("behind.so", "clang-22 -shared -fPIC " + programs + "behind.c");
   Session session({"main"}, program);
   session.head().is_end_to_end = 1;
   const Ran ran = session.run_command(program + " " + std::to_string(calls), "", ":" + behind);
@@ -94,7 +94,7 @@ TEST_P(Layers, EachCallIsOneInEachOfThemInTheirOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Layers,
-                         Combine(::testing::Values("clang-19", STAB_BIN_DIR "/szc"),
+                         Combine(::testing::Values("clang-22", STAB_BIN_DIR "/szc"),
                                  ::testing::Bool()),
                          [](const auto& each) {
                            const std::string compiler = std::get<0>(each.param);

@@ -155,7 +155,7 @@ class ProgramsTest : public ::testing::Test {
   void build(int empty_lines, const std::string& options = "-g") const {
     std::ofstream(folder_ + "/p.c") << std::string(static_cast<std::size_t>(empty_lines), '\n')
                                     << "int main(int n, char** w) { (void)w; return n; }\n";
-    shell("clang-19 -O1 -Wl,--build-id=none " + options + " -o p p.c");
+    shell("clang-22 -O1 -Wl,--build-id=none " + options + " -o p p.c");
   }
   // Files that have just changed are read again, whatever is known.
   static void pass_time() { std::this_thread::sleep_for(std::chrono::milliseconds(150)); }

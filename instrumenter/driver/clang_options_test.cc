@@ -14,7 +14,7 @@ namespace {
 
 // What clang says of the option when nothing follows it.
 std::string answer_of_clang(std::string_view option) {
-  const std::string command = fmt::format("clang-19 '-###' {} 2>&1", shell_quote(option));
+  const std::string command = fmt::format("clang-22 '-###' {} 2>&1", shell_quote(option));
   std::FILE* pipe = popen(command.c_str(), "r");  // NOLINT: the option is quoted
   std::string answer;
   std::array<char, 4096> buffer;

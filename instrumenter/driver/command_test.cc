@@ -39,7 +39,7 @@ const Companions kCompanions{.linker = "/x/ld.stab",
 Command command(const Words& words, bool off = false) {
   const auto arguments = parse_arguments(words);
   EXPECT_TRUE(arguments);
-  auto result = make_command(*arguments, {"/usr/bin/clang-19"}, kCompanions, off);
+  auto result = make_command(*arguments, {"/usr/bin/clang-22"}, kCompanions, off);
   EXPECT_TRUE(result) << result.error().message;
   return result.value_or(Command{});
 }
@@ -100,7 +100,7 @@ TEST(Command, ClangsNameForItsDefaultLinkerIsALinkerToo) {
 TEST(Command, AnUnknownModeOfStacksInTheEnvironmentIsAnError) {
   setenv(variable::stack, "tabel", 1);
   const auto made =
-      make_command(*parse_arguments({"-c", "a.c"}), {"/usr/bin/clang-19"}, kCompanions, false);
+      make_command(*parse_arguments({"-c", "a.c"}), {"/usr/bin/clang-22"}, kCompanions, false);
   setenv(variable::stack, "table", 1);
   const Words good = command({"-c", "a.c"}).words;
   unsetenv(variable::stack);
@@ -133,12 +133,12 @@ TEST(Command, OwnFlagsReachTheLinkerThroughTheEnvironment) {
 
 TEST(Command, AnotherTargetGetsNothingOfOursAndANoteWhenItLinks) {
   const Command linked = command({"--target=aarch64-linux-gnu", "a.c"});
-  EXPECT_THAT(linked.words, ElementsAre("/usr/bin/clang-19", "--target=aarch64-linux-gnu", "a.c"));
+  EXPECT_THAT(linked.words, ElementsAre("/usr/bin/clang-22", "--target=aarch64-linux-gnu", "a.c"));
   EXPECT_THAT(linked.note, HasSubstr("aarch64"));
   EXPECT_EQ(command({"--target=aarch64-linux-gnu", "-c", "a.c"}).note, "");
   EXPECT_THAT(
       command({"--target=aarch64-linux-gnu", "--ld-path=/x/ld", "a.o"}).words,
-      ElementsAre("/usr/bin/clang-19", "--ld-path=/x/ld", "--target=aarch64-linux-gnu", "a.o"));
+      ElementsAre("/usr/bin/clang-22", "--ld-path=/x/ld", "--target=aarch64-linux-gnu", "a.o"));
   // ccache must not take objects of one mode for those of another.
   EXPECT_THAT(command({"--stab-stack=byte", "-c", "a.c"}).words, Contains("-D__STAB_STACK_byte"));
   EXPECT_THAT(command({"-c", "a.c"}).words, Not(Contains(HasSubstr("STAB_STACK"))));
@@ -146,13 +146,13 @@ TEST(Command, AnotherTargetGetsNothingOfOursAndANoteWhenItLinks) {
               Contains("-ffunction-sections"));
   const auto strict = parse_arguments({"--stab-strict", "--target=aarch64-linux-gnu", "a.c"});
   ASSERT_TRUE(strict);
-  const auto refused = make_command(*strict, {"/usr/bin/clang-19"}, kCompanions, false);
+  const auto refused = make_command(*strict, {"/usr/bin/clang-22"}, kCompanions, false);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot randomize: made for aarch64-linux-gnu"));
 }
 
 TEST(Command, TheFrontendIsCalledAsItIs) {
-  EXPECT_THAT(command({"-cc1", "-x"}).words, ElementsAre("/usr/bin/clang-19", "-cc1", "-x"));
+  EXPECT_THAT(command({"-cc1", "-x"}).words, ElementsAre("/usr/bin/clang-22", "-cc1", "-x"));
 }
 
 TEST(Command, ThePassLearnsWhetherTheCodeIsMadeLater) {
@@ -169,7 +169,7 @@ TEST(Command, CcacheIsToldOfThePlugin) {
 
 TEST(Command, WithoutItsLinkerSzcSaysWhatIsMissing) {
   const auto made =
-      make_command(*parse_arguments({"a.c"}), {"/usr/bin/clang-19"}, Companions{}, false);
+      make_command(*parse_arguments({"a.c"}), {"/usr/bin/clang-22"}, Companions{}, false);
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("ld.stab is missing"));
 }

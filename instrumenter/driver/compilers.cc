@@ -52,7 +52,7 @@ bool is_cxx_name(const std::string& compiler) {
   return name.starts_with("clang++") || name.contains("g++") || name.contains("c++");
 }
 
-// clang-19 -> clang++-19, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12,
+// clang-22 -> clang++-22, /opt/bin/x86_64-linux-gnu-gcc-12 -> /opt/bin/x86_64-linux-gnu-g++-12,
 // cc -> c++. Returns "" if the name does not have such a form.
 std::string cxx_name(const std::string& compiler) {
   const fs::path path(compiler);
@@ -234,7 +234,10 @@ Result<Words> find_compiler(std::string_view choice, bool cxx) {
   } else {
     words = split_response(choice);
   }
-  if (words.empty()) words = {search_path("clang-19").empty() ? "clang" : "clang-19"};
+  if (words.empty()) {
+    const std::string ours = fmt::format("clang-{}", STAB_LLVM_VERSION);
+    words = {search_path(ours).empty() ? "clang" : ours};
+  }
   for (std::string& word : {std::ref(words.front()), std::ref(words.back())}) {
     std::string program = search_path(word);
     if (program.empty())
@@ -282,7 +285,7 @@ std::string find_lld(const std::string& clang) {
     std::string same = search_path(fmt::format("ld.lld-{}", llvm));
     if (!same.empty()) return same;
   }
-  const std::string versioned = search_path("ld.lld-19");
+  const std::string versioned = search_path(fmt::format("ld.lld-{}", STAB_LLVM_VERSION));
   return versioned.empty() ? search_path("ld.lld") : versioned;
 }
 

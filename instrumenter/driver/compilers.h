@@ -21,7 +21,7 @@ struct Companions {
   std::string postlink;    // stab-link
   std::string runtime;     // stab-runtime.o, linked into executables
   std::string library;     // stab-library.o, linked into shared libraries
-  std::string passes;      // the folder of stab-pass-19.so and so on, one for each LLVM
+  std::string passes;      // the folder of stab-pass-22.so and so on, one for each LLVM
   std::string include;     // the directory of stabilizer.h
   std::string sources;     // the pass's sources, for compilers that are added
 };
@@ -36,7 +36,7 @@ Companions find_companions(const std::string& program);
 std::string running_program(const std::string& argv0);
 
 // Returns the words that start the compiler (clang++ or g++ if `cxx`). `choice` is a program, or a
-// command such as "ccache clang-19"; if it is empty, clang-19 and clang are tried. Fails if the
+// command such as "ccache clang-22"; if it is empty, clang-22 and clang are tried. Fails if the
 // program is szc, or if it is the one that started this szc, because compiling would never end.
 // Records the compiler in the environment for any szc that it starts.
 Result<Words> find_compiler(std::string_view choice, bool cxx);

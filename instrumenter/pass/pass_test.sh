@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # pass_test.sh SOURCE BUILD: the plugin instruments a module exactly once, in the phase that the driver names.
 set -u
-clang=${STAB_CLANG:-clang-19}
+clang=${STAB_CLANG:-clang-22}
 plugin=$2/lib/stab-pass-${clang#clang-}.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

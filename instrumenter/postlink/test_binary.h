@@ -69,7 +69,7 @@ class PostLink : public testing::Test {
   std::string link(const std::string& flags) {
     const std::string output = (folder_ / "a.out").string();
     const std::string command = fmt::format(
-        "clang-19 -O1 -w -ffunction-sections -falign-functions=16 -fuse-ld=lld -Wl,--emit-relocs "
+        "clang-22 -O1 -w -ffunction-sections -falign-functions=16 -fuse-ld=lld -Wl,--emit-relocs "
         "{} {} -o {}",
         (folder_ / "a.c").string(), flags, output);
     EXPECT_EQ(std::system(command.c_str()), 0);

@@ -23,7 +23,7 @@ unset(stabd_prefix)
 function(stabd_launch target language driver)
   if(NOT CMAKE_${language}_COMPILER_ID STREQUAL Clang)
     message(FATAL_ERROR "stabd_use_szc(${target}): szc is clang, and this project's ${language} compiler is "
-      "${CMAKE_${language}_COMPILER_ID}; configure with -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19")
+      "${CMAKE_${language}_COMPILER_ID}; configure with -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22")
   endif()
   # A project whose compiler is szc has what it asks for; szc behind szc would start itself.
   get_filename_component(compiler "${CMAKE_${language}_COMPILER}" REALPATH)

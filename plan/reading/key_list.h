@@ -117,8 +117,8 @@ inline constexpr Key keys[] = {
      "none"},
 
     {"variables.NAME", Text{is_word, word_rule}, "the value of `${NAME}`"},
-    {"variables.CC", Text{is_word, word_rule, "clang-19"}, "the C compiler"},
-    {"variables.CXX", Text{is_word, word_rule, "clang++-19"}, "the C++ compiler"},
+    {"variables.CC", Text{is_word, word_rule, "clang-22"}, "the C compiler"},
+    {"variables.CXX", Text{is_word, word_rule, "clang++-22"}, "the C++ compiler"},
     {"variables.CFLAGS", Text{is_word, word_rule, ""}, "options for the C compiler"},
     {"variables.CXXFLAGS", Text{is_word, word_rule, ""}, "options for the C++ compiler"},
     {"variables.LDFLAGS", Text{is_word, word_rule, ""},

@@ -112,7 +112,7 @@ TEST(Reader, ReadsTheExperimentAndItsDefaults) {
   EXPECT_EQ(plan.wait_for_quiet->load, 0.1);
   EXPECT_EQ(plan.wait_for_quiet->temperature_c, 60);
   EXPECT_EQ(plan.wait_for_quiet->frequency_khz, 2e6);
-  EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-19"),
+  EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-22"),
                                                    Pair("CFLAGS", ""), Pair("CXXFLAGS", ""),
                                                    Pair("LDFLAGS", ""), Pair("N", "200")));
 }

@@ -63,7 +63,7 @@ for taker in migrate one_epoch threads; do grep -qx $taker <<<"$takers" || fail 
 compiles() {
   printf '#include "runtime/%s"\n' epoch/epoch.h epoch/one_epoch.h image/unwind.h |
     cat - <(echo "namespace stab::rt { $* }") |
-    clang++-19 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
+    clang++-22 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
 }
 cd "$(mktemp -d)" || exit 1
 compiles 'struct BeforeSandbox { void f() { const NoEpochs guard(OutsideHandlers{}); } };' || fail "an entry point cannot wait: $(cat diagnosis)"
@@ -77,7 +77,7 @@ grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)
 
 # Every function of a program that the runtime is linked to, but for the program's own.
 echo 'int main(void) { return 0; }' >main.c
-clang-19 -fuse-ld=lld main.c "$build_directory/lib/stab-runtime.o" -o program || fail "the runtime is not linked"
+clang-22 -fuse-ld=lld main.c "$build_directory/lib/stab-runtime.o" -o program || fail "the runtime is not linked"
 list() { nm -nS "$1"; readelf -rW "$1"; objdump -d --no-show-raw-insn "$1"; }
 list program >listing
 # reach CUTS ROOT...: what these reach, each with the way to it.
@@ -145,7 +145,7 @@ bad=$(faults_of_walk "${of_walk[@]}" | sort -u)
 for way in 'prctl dlsym@plt' 'syscall dlsym@plt' '_dl_find_object dlsym@plt' 'malloc pthread_key_create@plt' '_exit abort@plt' 'prctl stab::os::yield()'; do
   reach '' "${way%% *}" | grep -qF "${way#* } < " || fail "no way from ${way%% *} to ${way#* } is seen"
 done
-echo 'int of_library(void) { return 1; }' | clang-19 -fuse-ld=lld -shared -fPIC -x c - -o library.so
+echo 'int of_library(void) { return 1; }' | clang-22 -fuse-ld=lld -shared -fPIC -x c - -o library.so
 cat >>main.c <<'C'
 int of_library(void), sched_yield(void);
 static int (*of_data)(void) = of_library;
@@ -162,7 +162,7 @@ int other_walk(int n) { return pair_walk(n) + 1; }
 int pair_walk(int n) { return n > 0 ? other_walk(n - 1) + 1 : n; }
 void plain_walk(void) { by_table(); by_data(); }
 C
-clang-19 -fuse-ld=lld main.c library.so -o opened && list opened >named || fail "the program with open ways is not built"
+clang-22 -fuse-ld=lld main.c library.so -o opened && list opened >named || fail "the program with open ways is not built"
 # Newer objdumps name what a slot of the table is for, others only where it lies.
 sed -E 's/(# [0-9a-f]+) <[^>]*@.*>$/\1 <_DYNAMIC+0x8>/' named >unnamed
 for listing in named unnamed; do

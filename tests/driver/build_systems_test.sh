@@ -60,10 +60,10 @@ throws_SOURCES = throws.cc
 M
   expect 'autoreconf' autoreconf -fi
   mkdir reference ours
-  (cd reference && CC=clang-19 CXX=clang++-19 ../configure) >reference.log 2>&1
+  (cd reference && CC=clang-22 CXX=clang++-22 ../configure) >reference.log 2>&1
   (cd ours && ../configure) >ours.log 2>&1
   for file in config.h libtool; do
-    sed "s,$szcxx,clang++-19,g; s,$szc,clang-19,g" ours/$file >ours.$file
+    sed "s,$szcxx,clang++-22,g; s,$szc,clang-22,g" ours/$file >ours.$file
     cmp -s ours.$file reference/$file || { fail "configure: another $file"; diff ours.$file reference/$file >&2; }
   done
   expect 'configure and make' make -C ours
@@ -108,7 +108,7 @@ M
 cmake_test() {
   have cmake || return 0
   cmake_project && cd cmake || return
-  expect 'cmake with clang' env -u CC -u CXX cmake -B reference -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19
+  expect 'cmake with clang' env -u CC -u CXX cmake -B reference -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22
   expect 'cmake' env -u CC -u CXX cmake -B ours -DCMAKE_C_COMPILER="$szc" -DCMAKE_CXX_COMPILER="$szcxx" -DCMAKE_BUILD_TYPE=Release
   # The directory of stabilizer.h is ours to add.
   sed "s,;$build_directory/include,,g" ours/facts >facts
@@ -171,7 +171,7 @@ ccache_test() {
   cmp -s first.o third.o || fail 'ccache: not what szc makes'
   expect 'ccache links' ccache "$szc" main.c first.o -o prog
   checked ./prog
-  export STAB_CLANG='ccache clang-19'
+  export STAB_CLANG='ccache clang-22'
   expect 'szc over ccache' "$szc" -O1 -c lib.c -o inner1.o
   expect 'szc over ccache again' "$szc" -O1 -c lib.c -o inner2.o
   equal 'szc over ccache: a hit' "$(hits)" 2
@@ -182,7 +182,7 @@ ccache_test() {
   unset STAB_CLANG
   # If ccache asks szc, an object by another compiler, or with other pads, is no hit.
   export CCACHE_COMPILERCHECK='%compiler% --stab-version'
-  for compiler in clang-19 clang-22 clang-19; do
+  for compiler in clang-22 clang-19 clang-22; do
     STAB_CC=$compiler expect "ccache szc with $compiler" ccache "$szc" -O2 -c main.c -o asked.o
     has "ccache szc with $compiler" <(readelf -p .comment asked.o) "clang version ${compiler#clang-}"
   done

@@ -30,8 +30,8 @@ printf '\t.globl b\n\t.type b,@function\nb:\tmovl $7, %%eax\n\tret\n\t.size b, .
 printf '#define N 7\n\t.globl b\nb:\tmovl $N, %%eax\n\tret\n\t.section .note.GNU-stack,"",@progbits\n' >S.S
 
 # same NAME ARGUMENTS...: clang and szc in folders of their own.
-same() { compare "$1" clang-19 "$szc" "${@:2}"; }
-samexx() { compare "$1" clang++-19 "$szcxx" "${@:2}"; }
+same() { compare "$1" clang-22 "$szc" "${@:2}"; }
+samexx() { compare "$1" clang++-22 "$szcxx" "${@:2}"; }
 compare() {
   local name=$1 reference=$2 ours=$3 side
   shift 3
@@ -125,7 +125,7 @@ has '-### shows the linker' out 'ld.stab'
 equal '-### makes nothing' "$(ls a.out 2>/dev/null)" ''
 
 # Standard input.
-for side in clang-19 "$szc"; do
+for side in clang-22 "$szc"; do
   printf 'int main(void) { return 5; }' | $side -x c - -o stdin_prog
   ./stdin_prog
   equal "standard input with $side" $? 5
@@ -145,7 +145,7 @@ equal 'own flag in a response file' "$output" 'own flag 7'
 same 'a response file that is not there' @nowhere.rsp
 # A pipe, which can be read only once.
 for try in 1 2 3 4 5; do
-  equal "a response file that is a pipe, $try" "$("$szc" @<(echo -dumpversion))" "$(clang-19 -dumpversion)"
+  equal "a response file that is a pipe, $try" "$("$szc" @<(echo -dumpversion))" "$(clang-22 -dumpversion)"
 done
 output=$("$szc" a.c b.c @<(echo -o response '-DTEXT=\"piped\"') && ./response)
 equal 'flags in a pipe' "$output" 'piped 7'
@@ -187,7 +187,7 @@ expect 'shared library' "$szc" -shared -fPIC b.c -o libshared.so
 expect 'program with a shared library' "$szc" a.c ./libshared.so -o linked
 ./linked >out
 has 'program with a shared library' out 'plain 7'
-for name in gcc clang-19; do
+for name in gcc clang-22; do
   have $name || continue
   $name -c b.c -o other.o
   expect "object of $name" "$szc" a.c other.o -o linked
@@ -200,21 +200,21 @@ printf '#!/bin/sh\nkill -SEGV $$\n' >crash && chmod +x crash
 STAB_CLANG=$PWD/crash bash -c '"$0" -c b.c; exit $?' "$szc" 2>/dev/null
 equal 'a crash of clang' $? 139
 printf '#!/bin/sh\nkill -SEGV $$\n' >ld.crash && chmod +x ld.crash
-for side in clang-19 "$szc"; do
+for side in clang-22 "$szc"; do
   $side --ld-path="$PWD/ld.crash" a.c b.c -o x 2>"err.$(basename $side)"
   equal "a crash of the linker with $side" $? 1
 done
 grep -v '^szc: note' err.szc | sed 's/[^ ]*-[0-9a-f]*\.o//g' >ours.err
-sed 's/[^ ]*-[0-9a-f]*\.o//g' err.clang-19 >reference.err
+sed 's/[^ ]*-[0-9a-f]*\.o//g' err.clang-22 >reference.err
 cmp -s ours.err reference.err || { fail 'message of a crashed linker'; diff reference.err ours.err >&2; }
 
 # Another clang.
-printf '#!/bin/sh\necho "$@" >>%s/called\nexec clang-19 "$@"\n' "$PWD" >myclang && chmod +x myclang
+printf '#!/bin/sh\necho "$@" >>%s/called\nexec clang-22 "$@"\n' "$PWD" >myclang && chmod +x myclang
 STAB_CLANG=$PWD/myclang "$szc" -c b.c && has 'STAB_CLANG' called 'b.c'
-STAB_CLANG='env A=1 clang-19' expect 'STAB_CLANG as a command' "$szc" -c b.c
+STAB_CLANG='env A=1 clang-22' expect 'STAB_CLANG as a command' "$szc" -c b.c
 STAB_CLANG=/nowhere/clang refute 'STAB_CLANG that is not there' "$szc" -c b.c
 has 'STAB_CLANG that is not there' .err 'STAB_CLANG'
-STAB_CLANG=clang-19 expect 'STAB_CLANG for C++' "$szcxx" t.cc
+STAB_CLANG=clang-22 expect 'STAB_CLANG for C++' "$szcxx" t.cc
 
 # A compiler that is neither clang nor gcc is refused with its own words, before it sees a flag of clang's.
 printf '#!/bin/sh\n[ "$1" != --version ] || { echo "tcc version 0.9.27"; exit 0; }\necho called >>%s/others\n' "$PWD" >mytcc && chmod +x mytcc
@@ -223,12 +223,12 @@ for variable in STAB_CC STAB_CLANG; do
   refute "$other" env "$other" "$szc" -c b.c
   equal "$other: lines" "$(grep -c . .err)" 1
   has "$other" .err 'is neither clang nor gcc: its --version prints'
-  has "$other: what to do" .err 'Set STAB_CC to a clang or a gcc, such as clang-19'
+  has "$other: what to do" .err 'Set STAB_CC to a clang or a gcc, such as clang-22'
 done
 [ ! -e others ] || fail 'another compiler was called'
 
 # A clang of another version gets no pass: functions move, and one line at the link and each report says why frames have no pads.
-printf '#!/bin/sh\n[ "$1" != --version ] || { echo "Debian clang version 15.0.7 (1)"; exit 0; }\necho "$@" >>%s/older.called\nexec clang-19 "$@"\n' "$PWD" >older && chmod +x older
+printf '#!/bin/sh\n[ "$1" != --version ] || { echo "Debian clang version 15.0.7 (1)"; exit 0; }\necho "$@" >>%s/older.called\nexec clang-22 "$@"\n' "$PWD" >older && chmod +x older
 export STAB_CLANG=$PWD/older
 expect 'an older clang, object' "$szc" -c a.c b.c
 [ ! -s .err ] || { fail 'an older clang, object: speaks'; cat .err >&2; }

@@ -63,7 +63,7 @@ for version in 16 19 22; do
   done
   # The pass itself, and frames in every mode of compilation.
   STAB_CLANG=$clang expect "the pass of $clang" bash "$source_directory/instrumenter/pass/pass_test.sh" "$source_directory" "$build_directory"
-  [ "$version" = 19 ] || STAB_CLANG=$clang expect "frames of $clang" bash "$source_directory/tests/szc/stack_test.sh" "$source_directory" "$build_directory"
+  [ "$version" = 22 ] || STAB_CLANG=$clang expect "frames of $clang" bash "$source_directory/tests/szc/stack_test.sh" "$source_directory" "$build_directory"
 done
 "$szc" --stab-version >out
 has 'the version names them' out 'pads: for clang 16, 19 or 22'
@@ -233,12 +233,12 @@ done
 
 # A compiler that calls szc, or that is szc, would never end.
 mkdir wraps
-for name in gcc g++ clang-19 clang++-19; do
+for name in gcc g++ clang-22 clang++-22; do
   printf '#!/bin/sh\n%s "%s" --stab-cc=%s "$@"\n' "$([ $name = g++ ] || echo exec)" "$szc" $name >wraps/$name
 done
 chmod +x wraps/*
 ln -s "$szc" wraps/cc
-for name in gcc g++ clang-19; do
+for name in gcc g++ clang-22; do
   for driver in "$szc" "$szcxx"; do
     PATH=$work/wraps:$PATH refute "$(basename "$driver") with a $name that calls szc" timeout -s KILL 60 "$driver" --stab-cc=$name -c b.c
     has "$(basename "$driver") with a $name that calls szc: why" .err 'calls szc again, so compiling would never end: set STAB_CC'
@@ -251,10 +251,10 @@ PATH=$work/wraps:$PATH expect 'a gcc that calls szc with the real one' "$szc" --
 
 # A compiler that says that it is a release which szc has a pass for, and does not load that pass, as one with
 # assertions: it is tried once.
-printf '#!/bin/sh\necho "$*" >>"%s/calls"\n[ "$1" = --version ] && exec clang-19 --version\nexec clang-16 "$@"\n' "$work" >asserts && chmod +x asserts
+printf '#!/bin/sh\necho "$*" >>"%s/calls"\n[ "$1" = --version ] && exec clang-22 --version\nexec clang-16 "$@"\n' "$work" >asserts && chmod +x asserts
 for try in 1 2; do
   STAB_CC=$work/asserts expect "a compiler that does not load the pass, $try" "$szcxx" -O1 part.cc -o program
-  has "a compiler that does not load the pass, $try: why" .err "does not load szc's pass for clang 19"
+  has "a compiler that does not load the pass, $try: why" .err "does not load szc's pass for clang 22"
   moves "a compiler that does not load the pass, $try" ./program
 done
 equal 'a compiler that does not load the pass: trials' "$(grep -c fpass-plugin calls)" 1

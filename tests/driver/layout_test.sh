@@ -132,7 +132,7 @@ gaps=$((0x$(address kept main) - 0x$(address unpadded main)))
 expect 'padding of a shared library' "$szc" -shared -fPIC f0.c --stab-link-padding=3 -o libf.so
 moves 'padding of a shared library' libf.so
 expect 'padding of C++' sh -c "echo 'int main() { try { throw 1; } catch (int) { return 0; } }' | $szcxx -x c++ - --stab-link-padding=3 -o cxx && ./cxx"
-expect 'padding with LTO' "$szc" -flto main.c f0.c f1.c f2.c f3.c --stab-link-padding=3 -o lto
+expect 'padding with LTO' "$szc" --stab-cc=clang-19 -flto main.c f0.c f1.c f2.c f3.c --stab-link-padding=3 -o lto
 has 'padding with LTO: lld 19 puts no gaps between functions, and says so' .err 'no gaps between the functions of lto'
 ./lto >out
 cmp -s out expected || fail 'padding with LTO: another output'

@@ -109,7 +109,7 @@ left 'GNU ld' 'ld.bfd' "$szc" -fuse-ld=bfd main.c
 runs 'GNU ld'
 left 'gold' 'ld.gold' "$szc" -fuse-ld=gold main.c
 left "clang's default linker" 'the linker is ld, not lld' "$szc" -fuse-ld=ld main.c
-mkdir lld_as_ld && ln -s "$(command -v ld.lld-19)" lld_as_ld/ld
+mkdir lld_as_ld && ln -s "$(command -v ld.lld-22)" lld_as_ld/ld
 PATH=$PWD/lld_as_ld:$PATH works "clang's default linker is lld" "$szc" -fuse-ld=ld main.c
 works 'lld by a path that does not say so' "$szc" --ld-path="$PWD/lld_as_ld/ld" main.c
 have mold && left 'mold' 'ld.mold' "$szc" -fuse-ld=mold main.c && runs 'mold'

@@ -10,7 +10,7 @@ unset STABILIZER_OPTIONS LD_PRELOAD
 ulimit -c 0
 
 program=$source_directory/tests/programs/heap_errors.c
-"$szc" -O1 -fno-builtin -w -pthread -o ours "$program" && clang-19 -O1 -fno-builtin -w -pthread -o plain "$program" || exit 1
+"$szc" -O1 -fno-builtin -w -pthread -o ours "$program" && clang-22 -O1 -fno-builtin -w -pthread -o plain "$program" || exit 1
 
 # ends ALLOCATOR "HOW [handler]" WHY: linked and preloaded, the program is ended for this reason.
 ends() {

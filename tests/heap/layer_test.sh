@@ -36,7 +36,7 @@ near() {
 for pair in 1 4 6 8; do
   for other in '' -DOTHER; do
     flags="-O2 -w -pthread -DPAIR=$pair $other $source_directory/bench/workloads/allocators.c took.c"
-    clang-19 $flags -o plain && "$szc" $flags -o ours || exit 1
+    clang-22 $flags -o plain && "$szc" $flags -o ours || exit 1
     ./plain >/dev/null
     read -r faults peak <took
     STABILIZER_OPTIONS=allocator=layer:seed=1:report=report LD_PRELOAD=$library ./plain >/dev/null || fail "pair $pair $other, preloaded: status $?"
@@ -103,7 +103,7 @@ int main(void) {
   return 0;
 }
 C
-clang-19 -O1 -fno-builtin -shared -fPIC -o libown.so own.c && clang-19 -O1 -fno-builtin -o plain uses.c -L. -lown -Wl,-rpath,. &&
+clang-22 -O1 -fno-builtin -shared -fPIC -o libown.so own.c && clang-22 -O1 -fno-builtin -o plain uses.c -L. -lown -Wl,-rpath,. &&
   "$szc" -O1 -fno-builtin -o ours uses.c -L. -Wl,--no-as-needed -lown -Wl,-rpath,. || exit 1
 [ "$(./plain)" = whole ] || fail "the program with an allocator of its own"
 for seed in 1 2 3; do
@@ -132,7 +132,7 @@ int main(void) {
   return 0;
 }
 C
-clang-19 -O1 -o where where.c || exit 1
+clang-22 -O1 -o where where.c || exit 1
 if setarch -R true 2>/dev/null; then
   where() { STABILIZER_OPTIONS=allocator=layer:seed=$1 LD_PRELOAD=$library setarch -R ./where 2>&1 | md5sum; }
   [ "$(where 1)" = "$(where 1)" ] || fail "the same seed gave other addresses"
@@ -154,7 +154,7 @@ int main(void) {
   return errno == ENOMEM && count > 1000 ? 0 : 1;
 }
 C
-clang-19 -O1 -fno-builtin -o limit limit.c || exit 1
+clang-22 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 40000 && STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$library ./limit) || fail "a program that takes all memory there is: status $?"
 
 # libstabnew.so in programs that it is not for: operator new of libstdc++, also where only a library that was loaded later has one, and
@@ -187,8 +187,8 @@ int main(void) {
   return 0;
 }
 C
-clang++-19 -O1 -w -fno-builtin -shared -fPIC -o plugin.so plugin.cc && clang-19 -O1 -o host host.c &&
-  echo 'extern "C" int use(); int main() { return use() == 50 ? 0 : 1; }' >direct.cc && clang++-19 -O1 -o direct direct.cc ./plugin.so || exit 1
+clang++-22 -O1 -w -fno-builtin -shared -fPIC -o plugin.so plugin.cc && clang-22 -O1 -o host host.c &&
+  echo 'extern "C" int use(); int main() { return use() == 50 ? 0 : 1; }' >direct.cc && clang++-22 -O1 -o direct direct.cc ./plugin.so || exit 1
 preloads=$library:$build_directory/lib/libstabnew.so
 [ "$(STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$preloads ./host)" = 50 ] || fail "libstabnew.so: a library with C++ that is loaded later"
 STABILIZER_OPTIONS=allocator=layer:seed=1 LD_PRELOAD=$preloads ./direct || fail "libstabnew.so: operator new of libstdc++"

@@ -75,7 +75,7 @@ strict() {
 
 build() { "$1" -O2 -w -pthread -o "$2" "$program" "${@:3}"; }
 
-build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-19 plain_alone -DOWN_NEW || exit 1
+build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-22 plain_alone -DOWN_NEW || exit 1
 for allocator in shuffled power2 bitmap tlsf system stretched layer; do
   runs "libc's heap" "heap=1:strict=1:allocator=$allocator" ./alone
   runs "libc's heap, operator new of its own" "heap=1:strict=1:allocator=$allocator" ./alone_own_new
@@ -94,7 +94,7 @@ C
 
 other="an allocator other.*other_allocator\": \".*"
 for name in jemalloc tcmalloc_minimal mimalloc; do
-  build clang++-19 plain "-l$name" 2>/dev/null || { skipped "there is no lib$name to link with"; continue; }
+  build clang++-22 plain "-l$name" 2>/dev/null || { skipped "there is no lib$name to link with"; continue; }
   file=$(ldd plain | awk -v name="lib$name.so" 'index($1, name) == 1 { print $3 }')
   build "$szc++" ours "-l$name" && build "$szc++" ours_own_new -DOWN_NEW "-l$name" || exit 1
   refuses "linked with $name" "$other$name" ./ours
@@ -196,8 +196,8 @@ int main(void) {
   return puts("served") < 0;
 }
 C
-clang-19 -O1 -fno-builtin -shared -fPIC -o libbump.so bump.c || exit 1
-"$szc" -O1 -fno-builtin -o aligned_ours aligned.c -L. -lbump -Wl,-rpath,"$PWD" && clang-19 -O1 -fno-builtin -o aligned_plain aligned.c -L. -lbump -Wl,-rpath,"$PWD" || exit 1
+clang-22 -O1 -fno-builtin -shared -fPIC -o libbump.so bump.c || exit 1
+"$szc" -O1 -fno-builtin -o aligned_ours aligned.c -L. -lbump -Wl,-rpath,"$PWD" && clang-22 -O1 -fno-builtin -o aligned_plain aligned.c -L. -lbump -Wl,-rpath,"$PWD" || exit 1
 [ "$(./aligned_ours)" = served ] || fail "aligned_alloc of the program's allocator"
 for options in heap=0 heap=1:allocator=layer heap=1; do
   [ "$(STABILIZER_OPTIONS=$options ./aligned_ours)" = served ] || fail "aligned_alloc with $options"

@@ -13,7 +13,7 @@ unset STABILIZER_OPTIONS LD_PRELOAD
 # under OPTIONS COMMAND...: with the library.
 under() { timeout 300 env "STABILIZER_OPTIONS=$1" "LD_PRELOAD=$library" "${@:2}"; }
 
-clang-19 -O2 -w -o plain "$source_directory/tests/programs/heap_family.c" || exit 1
+clang-22 -O2 -w -o plain "$source_directory/tests/programs/heap_family.c" || exit 1
 "$szc" -O2 -w -o ours "$source_directory/tests/programs/heap_family.c" || exit 1
 expected=$(./plain)
 [ "$expected" = $'0 failures\nbefore main' ] || fail "libc's own heap: $expected"
@@ -43,7 +43,7 @@ void free(void *block) { (void)block; }
 int main(void) { return calls(malloc, free); }
 END
 for how in "-fno-pie -no-pie on" "-fPIE -pie on" "-fno-pie -no-pie -DOWN -rdynamic off" "-DOWN -rdynamic off"; do
-  clang-19 -O2 -fno-builtin -w ${how% *} takes.c -o takes || exit 1
+  clang-22 -O2 -fno-builtin -w ${how% *} takes.c -o takes || exit 1
   rm -f report
   under report=report ./takes || fail "takes ${how% *} ends with $?"
   [ "$(sed -n 's/.*"event": "start".*"heap": "\([a-z]*\)".*/\1/p' report)" = "${how##* }" ] || fail "takes ${how% *}: $(cat report)"
@@ -59,7 +59,7 @@ int main(void) {
   return dlerror() == NULL;
 }
 END
-clang-19 -o unfound unfound.c && "$szc" -o unfound_ours unfound.c || exit 1
+clang-22 -o unfound unfound.c && "$szc" -o unfound_ours unfound.c || exit 1
 for allocator in $allocators; do
   under "allocator=$allocator" ./unfound || fail "preloaded, $allocator: dlsym that finds nothing"
   STABILIZER_OPTIONS=heap=1:allocator=$allocator ./unfound_ours || fail "linked, $allocator: dlsym that finds nothing"
@@ -68,7 +68,7 @@ done
 # Programs of others, with their children.
 echo 'create table t(a integer primary key, b text); with recursive n(i) as (select 1 union all select i+1 from n where i<20000)
   insert into t select i, hex(i*7919) from n; create index b on t(b); select count(*), max(b) from t; ' >small.sql
-others=("bash -c 'for i in {1..200}; do x=\$(echo \$i | tr 0-9 a-j); echo \$x; done | sort | md5sum'" "clang-19 -O1 -w -S -o - $source_directory/tests/programs/heap_family.c")
+others=("bash -c 'for i in {1..200}; do x=\$(echo \$i | tr 0-9 a-j); echo \$x; done | sort | md5sum'" "clang-22 -O1 -w -S -o - $source_directory/tests/programs/heap_family.c")
 command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'") || skipped "no sqlite3 here"
 git -C "$source_directory" log -1 >/dev/null 2>&1 && others+=("git -C $source_directory log --stat -20") || skipped "no git, or no repository"
 for command in "${others[@]}"; do
@@ -145,7 +145,7 @@ int main(void) {
   return 0;
 }
 C
-clang-19 -O1 -fno-builtin -o limit limit.c || exit 1
+clang-22 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 100000 && under "seed=1" ./limit) || fail "a program that takes all memory there is"
 
 # A malloc of the program's own goes before ours.

@@ -41,7 +41,7 @@ built_and_moves "$szc++" -O2 "$here/project/main.cc" "$work/squares.o"
 
 # A causal profile: stab-lines and the library are those of the prefix.
 profiled() {
-  clang-19 -O1 -g -I "$prefix/include/stabd" -o "$work/rounds" "$here/rounds.c"
+  clang-22 -O1 -g -I "$prefix/include/stabd" -o "$work/rounds" "$here/rounds.c"
   "$prefix/bin/stabctl" causal --scope '*/rounds.c' --runs 1 --experiment 20ms --json -- "$work/rounds" >"$work/causal" 2>"$work/said" ||
     fail "causal: $(cat "$work/said")"
   # The program prints what LD_PRELOAD is.
@@ -64,8 +64,8 @@ grep -qE 'Trials +6 ok' "$work/report" || fail "$(cat "$work/report")"
 # project GENERATOR [OPTION...]
 project() {
   rm -rf "$work/project"
-  cmake -S "$here/project" -B "$work/project" -G "$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER=clang-19 \
-    -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=Release "${@:2}" >"$work/said" 2>&1
+  cmake -S "$here/project" -B "$work/project" -G "$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER=clang-22 \
+    -DCMAKE_CXX_COMPILER=clang++-22 -DCMAKE_BUILD_TYPE=Release "${@:2}" >"$work/said" 2>&1
 }
 for options in Ninja 'Unix Makefiles' 'Ninja;-DCMAKE_C_COMPILER_LAUNCHER=ccache;-DCMAKE_CXX_COMPILER_LAUNCHER=ccache'; do
   IFS=';' read -ra words <<<"$options"
@@ -86,7 +86,7 @@ refused() {
   ! project Ninja "${@:2}" || fail "accepted: ${*:2}"
   tr -s ' \n' ' ' <"$work/said" | grep -qF "$1" || fail "of ${*:2} it says: $(cat "$work/said")"
 }
-refused 'compiler is GNU; configure with -DCMAKE_C_COMPILER=clang-19' -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
+refused 'compiler is GNU; configure with -DCMAKE_C_COMPILER=clang-22' -DCMAKE_C_COMPILER=gcc -DCMAKE_CXX_COMPILER=g++
 refused 'there is no target nobody' -DWRONG=nobody
 refused 'nothing is compiled for stabd::stabilizer' -DWRONG=stabd::stabilizer
 mv "$szc" "$szc.away"

@@ -61,14 +61,14 @@ grep -iE 'warning|error' "$work/said" && fail "dpkg warns"
 step 'szc' 'cd /tmp/packaging/project
   szc -O2 -o /tmp/moving main.cc squares.c && [[ $(/tmp/moving) == 25 ]] && szc --stab-explain /tmp/moving >/dev/null
   szc++ -O2 -o /tmp/moving main.cc -x c squares.c && [[ $(/tmp/moving) == 25 ]]'
-step 'pkg-config and CMake' 'cmake -G Ninja -S /tmp/packaging/project -B /tmp/project -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19
+step 'pkg-config and CMake' 'cmake -G Ninja -S /tmp/packaging/project -B /tmp/project -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22
   cmake --build /tmp/project; [[ $(/tmp/project/moving) == 25 ]]; szc --stab-explain /tmp/project/moving >/dev/null
   [[ $(pkg-config --variable=szc stabilizer) -ef /usr/bin/szc ]]'
 step 'a run without a daemon' 'stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run says: $(cat "$work/said")"
 step 'a run of a user' 'HOME=/tmp/nobody setpriv --reuid 65534 --regid 65534 --clear-groups stabctl run /tmp/packaging/plan.toml'
 grep -qE 'Trials +6 ok' "$work/said" || fail "the run of a user says: $(cat "$work/said")"
-step 'a causal profile' 'clang-19 -O1 -g $(pkg-config --cflags stabilizer) -o /tmp/rounds /tmp/packaging/rounds.c
+step 'a causal profile' 'clang-22 -O1 -g $(pkg-config --cflags stabilizer) -o /tmp/rounds /tmp/packaging/rounds.c
   stabctl causal --scope "*/rounds.c" --runs 1 --experiment 20ms --json -- /tmp/rounds'
 grep -qxF /usr/lib/stabd/libstabcausal.so "$work/said" || fail "another library profiles: $(cat "$work/said")"
 grep -qF '"name": "round"' "$work/said" || fail "causal says: $(cat "$work/said")"

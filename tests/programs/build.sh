@@ -8,7 +8,7 @@
 # The programs named epoch_* fill a time of their own, HAZARD_MS (hazard.h). The others are short: REPEAT (repeat.c).
 programs=$source_directory/tests/programs
 szc=${SZC:-$build_directory/bin/szc}
-clang=${STAB_CLANG:-clang-19}
+clang=${STAB_CLANG:-clang-22}
 
 # directive FILE NAME: the text of that directive, from directives if they are of this file.
 declare -A directives=()

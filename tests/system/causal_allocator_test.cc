@@ -57,7 +57,7 @@ TEST_P(CausalAllocatorTest, APreloadedOneOrTheProgramsOwnStaysAndIsProfiled) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CausalAllocatorTest,
-                         Combine(Values("clang-19", STAB_BIN_DIR "/szc"),
+                         Combine(Values("clang-22", STAB_BIN_DIR "/szc"),
                                  Values("own", "libjemalloc.so.2", "libmimalloc.so.2",
                                         "libtcmalloc_minimal.so.4")),
                          [](const auto& each) {

@@ -104,15 +104,15 @@ TEST_P(Compilers, LinesOfALibraryThatIsOpenedAgainAreSampledAndChosen) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Compilers, ::testing::Values("clang-19", STAB_BIN_DIR "/szc"),
+INSTANTIATE_TEST_SUITE_P(All, Compilers, ::testing::Values("clang-22", STAB_BIN_DIR "/szc"),
                          [](const auto& each) {
                            return std::string(each.param).ends_with("szc") ? "szc" : "clang";
                          });
 
 // As servers do that open their plugins by relative names and then go to the root.
 TEST_F(CausalImagesTest, ALibraryWithARelativeNameIsKnownFromWhereverTheProgramGoes) {
-  library("clang-19", "one");
-  const std::string program = compile("host", "clang-19 -g " + host);
+  library("clang-22", "one");
+  const std::string program = compile("host", "clang-22 -g " + host);
   const auto samples =
       samples_in_libraries({program, "/", visits, "./one.so", "first", "./one.so", "again"});
   for (const char* mark : {"first", "again"})
@@ -132,7 +132,7 @@ TEST_F(CausalImagesTest, DebugInformationMayLieInAFileBesideTheProgram) {
   const Output made = run(options, {path, "work", "2000"});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr(line_of("hot")));
-  compile("subject.debug", "clang-19 -gdwarf-4 " + subject);
+  compile("subject.debug", "clang-22 -gdwarf-4 " + subject);
   const Output other = run(options, {path, "work", "1"});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.err, HasSubstr(path + " has no debug information, and the debug file " + path +
@@ -141,7 +141,7 @@ TEST_F(CausalImagesTest, DebugInformationMayLieInAFileBesideTheProgram) {
 }
 
 TEST_F(CausalImagesTest, DebugInformationIsFoundByTheBuildId) {
-  const std::string path = compile("subject", "clang-19 -g -Wl,--build-id=0xabcdef0123 " + subject);
+  const std::string path = compile("subject", "clang-22 -g -Wl,--build-id=0xabcdef0123 " + subject);
   const auto with_files = [&](const std::string& command) {
     return run_program(
         {"/usr/bin/unshare", "-m", "/bin/sh", "-c", "mount --bind . /usr/lib/debug && " + command},
@@ -157,7 +157,7 @@ TEST_F(CausalImagesTest, DebugInformationIsFoundByTheBuildId) {
   const Output made = with_files(profile + "2000");
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr(line_of("hot")));
-  compile(".build-id/ab/cdef0123.debug", "clang-19 -g -Wl,--build-id=0xabcdef0124 " + subject);
+  compile(".build-id/ab/cdef0123.debug", "clang-22 -g -Wl,--build-id=0xabcdef0124 " + subject);
   const Output other = with_files(profile + "1");
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(

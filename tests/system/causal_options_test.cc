@@ -182,8 +182,8 @@ TEST_F(CausalOptionsTest, LinesOfALibraryAreLookedAtBesideTheProgram) {
              "void library_works(void) {\n"
              "  for (long i = 300000; i > 0; --i) __asm__ volatile(\"\" : \"+r\"(i));\n"
              "}\n");
-  compile("libworks.so", "clang-19 -g -shared -fPIC " + lab_.path("library.c"));
-  const std::string path = compile("with", "clang-19 -g -DWITH_LIBRARY " + subject +
+  compile("libworks.so", "clang-22 -g -shared -fPIC " + lab_.path("library.c"));
+  const std::string path = compile("with", "clang-22 -g -DWITH_LIBRARY " + subject +
                                                " -L. -lworks" + " -Wl,-rpath," + lab_.folder());
   const Words rest{"--runs",       "1",    "--scope", "*/library.c",
                    "--experiment", "20ms", "--coz",   lab_.path("p.coz"),
@@ -269,7 +269,7 @@ TEST_F(CausalOptionsTest, LibrariesThatTheUserPreloadsAreJoined) {
              "__attribute__((constructor)) static void say(void) {\n"
              "  if (write(2, \"mine is here\\n\", 13) < 0) _exit(1);\n"
              "}\n");
-  const std::string own = compile("own.so", "clang-19 -shared -fPIC " + lab_.path("own.c"));
+  const std::string own = compile("own.so", "clang-22 -shared -fPIC " + lab_.path("own.c"));
   const Output made = run_program(
       {"/bin/sh", "-c",
        "LD_PRELOAD=" + own + " exec " STAB_BIN_DIR "/stabctl causal --runs 1 --experiment 20ms " +

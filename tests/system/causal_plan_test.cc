@@ -32,7 +32,7 @@ class CausalPlan : public ::testing::Test {
   }
 
   static std::string build(const std::string& options = "-g") {
-    return "build = \"clang-19 " + options +
+    return "build = \"clang-22 " + options +
            " -O1 -ffunction-sections -I " STAB_SOURCE_DIR
            "/runtime ${LDFLAGS} -o ${OUT} subject.c\"\nsources = [\"subject.c\"]\n";
   }
@@ -114,7 +114,7 @@ TEST_F(CausalPlan, WhatMakesAProfileWorseIsANote) {
              "  start_spinning();\n  for (int i = 0; i < 3000; ++i) {\n"
              "    for (volatile long left = 100000; left > 0; --left) {\n    }\n"
              "    STAB_PROGRESS(\"item\");\n  }\n  return 0;\n}\n");
-  const int id = run(plan("[[benchmark]]\nname = \"b\"\nbuild = \"clang-19 -g -I " STAB_SOURCE_DIR
+  const int id = run(plan("[[benchmark]]\nname = \"b\"\nbuild = \"clang-22 -g -I " STAB_SOURCE_DIR
                           "/runtime -o ${OUT} main.c spin.c\"\nsources = [\"main.c\", \"spin.c\"]\n"
                           "run = [\"${OUT}\"]\n",
                           1, "[causal]\nexperiment = \"10ms\"\nscope = [\"*/main.c\"]\n"));

@@ -44,9 +44,9 @@ TEST_F(CausalProgramsTest, AProgramWithDebiansCozHIsProfiledUnchanged) {
   if (!fs::exists("/usr/include/coz.h")) GTEST_SKIP() << "coz-profiler is not installed";
   const std::string source = STAB_SOURCE_DIR "/tests/system/causal_coz.c";
   const Output objects = run_program(
-      {"/bin/sh", "-c", "clang-19 -g -O1 -DSECOND -c -o second.o " + source}, lab_.folder());
+      {"/bin/sh", "-c", "clang-22 -g -O1 -DSECOND -c -o second.o " + source}, lab_.folder());
   ASSERT_EQ(objects.code, 0) << objects.err;
-  const std::string program = compile("with_coz", "clang-19 -g " + source + " second.o -ldl");
+  const std::string program = compile("with_coz", "clang-22 -g " + source + " second.o -ldl");
   const Output made = causal({"--runs", "1", "--experiment", "20ms", "--scope", "*/causal_coz.c",
                               "--json", "--coz", lab_.path("kept.coz"), "--", program});
   ASSERT_EQ(made.code, 0) << made.err;
@@ -62,7 +62,7 @@ TEST_F(CausalProgramsTest, AProgramWithDebiansCozHIsProfiledUnchanged) {
 // themselves, too.
 TEST_F(CausalProgramsTest, EachVisitIsCountedOnce) {
   const std::string source = STAB_SOURCE_DIR "/causal/preload/programs/layers.c";
-  for (const std::string compiler : {"clang-19", STAB_BIN_DIR "/szc"})
+  for (const std::string compiler : {"clang-22", STAB_BIN_DIR "/szc"})
     for (const char* own : {"", " -DOWN"}) {
       const std::string program =
           compile("layers", compiler + " -g -I " STAB_SOURCE_DIR + own + " " + source);
@@ -86,7 +86,7 @@ TEST_F(CausalProgramsTest, AProgramWhoseFirstThreadEndsFirstIsProfiledAndEnds) {
              "    STAB_PROGRESS(\"x\");\n  }\n  return a;\n}\n"
              "int main(void) {\n  pthread_t t;\n  pthread_create(&t, 0, work, 0);\n"
              "  pthread_detach(t);\n  pthread_exit(0);\n}\n");
-  const std::string program = compile("first", "clang-19 -O1 -g " + lab_.path("first.c"));
+  const std::string program = compile("first", "clang-22 -O1 -g " + lab_.path("first.c"));
   const Output made = causal({"--runs", "2", "--end-to-end", "--timeout", "2min", "--scope",
                               "*/first.c", "--json", "--", program});
   ASSERT_EQ(made.code, 0) << made.err;

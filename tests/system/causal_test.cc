@@ -216,7 +216,7 @@ TEST_F(CausalTest, TheDocumentHasAllFieldsOfTheJsonAndNoOther) {
   }
   const Output compiled =
       run_program({"/bin/sh", "-c",
-                   "clang-19 -g -O1 -I " STAB_SOURCE_DIR "/runtime -o subject " STAB_SOURCE_DIR
+                   "clang-22 -g -O1 -I " STAB_SOURCE_DIR "/runtime -o subject " STAB_SOURCE_DIR
                    "/tests/system/causal_subject.c"},
                   lab_.folder());
   ASSERT_EQ(compiled.code, 0) << compiled.err;
@@ -254,7 +254,7 @@ class CausalRunTest : public CausalTest {
   std::string compile(const std::string& flags, const std::string& name = "hot") const {
     lab_.write("hot.c", one_hot_line);
     const Output made = run_program({"/bin/sh", "-c",
-                                     "clang-19 -O1 -I " STAB_SOURCE_DIR "/runtime " + flags +
+                                     "clang-22 -O1 -I " STAB_SOURCE_DIR "/runtime " + flags +
                                          " -o " + name + " \"$PWD/hot.c\""},
                                     lab_.folder());
     EXPECT_EQ(made.code, 0) << made.err;

@@ -43,7 +43,7 @@ class CausalSubjectTest : public ::testing::Test {
     EXPECT_EQ(made.code, 0) << made.err;
     return lab_.path(name);
   }
-  std::string program() const { return compile("subject", "clang-19 -g " + subject); }
+  std::string program() const { return compile("subject", "clang-22 -g " + subject); }
 
   Output causal(Words arguments) const {
     arguments.insert(arguments.begin(), "causal");

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
 std::string plan_of(const std::string& disturbed, const std::string& more = "") {
   return fmt::format(
       "[experiment]\nname = 'naps'\n[defaults]\nrepetitions = 4\n{}[[benchmark]]\nname = 'nap'\n"
-      "sources = ['nap.c']\nbuild = 'clang-19 -o ${{OUT}} nap.c'\n"
+      "sources = ['nap.c']\nbuild = 'clang-22 -o ${{OUT}} nap.c'\n"
       "run = ['${{OUT}}', 'runs', {}, '${{X}}']\n"
       "[factor.x]\nlevels = {{ a = {{ X = '0' }}, b = {{ X = '-1' }} }}\n"
       "[[exclude]]\nwhen = 'steal_share > 100'\n"

@@ -95,8 +95,8 @@ TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   const std::string versions = report(id)["versions"];
   EXPECT_THAT(versions, HasSubstr("stabd 0"));
-  EXPECT_THAT(versions, HasSubstr("built by Debian LLD 19"));
-  EXPECT_THAT(versions, HasSubstr("clang version 19"));
+  EXPECT_THAT(versions, HasSubstr("built by Debian LLD 22"));
+  EXPECT_THAT(versions, HasSubstr("clang version 22"));
   EXPECT_TRUE(report(id)["load"]["busy"].is_boolean());
   const json rows = lab_.trials(id);
   ASSERT_THAT(rows, SizeIs(8));
@@ -258,7 +258,7 @@ TEST_F(Layout, TheHeapIsSwitchedOnAndOffInProgramsOfAnyCompiler) {
   const int id = run(plan("heap", "",
                           "[factor.heap]\nlevels = [false, true]\n"
                           "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
-                          "\"clang-19\" } }\n"));
+                          "\"clang-22\" } }\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   ASSERT_THAT(lab_.trials(id), SizeIs(16));
   std::map<std::string, std::set<std::string>> places;
@@ -297,7 +297,7 @@ TEST_F(Layout, TheLayerServesMallocAndNewOfProgramsWithAnotherAllocator) {
   const int id = run(plan("other", "-Wl,--no-as-needed -ljemalloc",
                           "[factor.heap]\nlevels = [false, true]\n"
                           "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
-                          "\"clang-19\" } }\n[randomize]\nallocator = \"layer\"\n"));
+                          "\"clang-22\" } }\n[randomize]\nallocator = \"layer\"\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   ASSERT_THAT(lab_.trials(id), SizeIs(16));
   for (const json& row : lab_.trials(id)) {
@@ -351,7 +351,7 @@ TEST_F(Layout, ANewRuntimeIsNotServedFromTheCache) {
   const fs::path ours = fs::path(STAB_BIN_DIR).parent_path();
   const fs::path copy = lab_.path("tools");
   for (const char* part : {"bin/szc", "libexec/ld.stab", "libexec/stab-link", "lib/stab-runtime.o",
-                           "lib/stab-library.o", "lib/stab-pass-19.so", "include/stabilizer.h"}) {
+                           "lib/stab-library.o", "lib/stab-pass-22.so", "include/stabilizer.h"}) {
     fs::create_directories((copy / part).parent_path());
     fs::copy_file(ours / part, copy / part);
   }
@@ -384,7 +384,7 @@ TEST_F(Layout, APlanThatAsksForNothingRandomizesWhatSzcBuiltAndRunsTheRest) {
   lab_.write("plain/stabilizer.h", "");
   const int id = run(plan("both", "",
                           "[factor.compiler]\nlevels = { ours = { CC = \"szc\" }, other = { CC = "
-                          "\"clang-19 -I${SRC}/plain\" } }\n"));
+                          "\"clang-22 -I${SRC}/plain\" } }\n"));
   EXPECT_EQ(submitted_.code, 0) << submitted_.err;
   ASSERT_THAT(lab_.trials(id), SizeIs(8));
   for (const json& row : lab_.trials(id)) {
@@ -397,7 +397,7 @@ TEST_F(Layout, AProgramThatSzcDidNotBuildIsRefusedWithWhatToChange) {
   lab_.write("plain.c", "int main(void) { return 0; }\n");
   const std::string text =
       "[experiment]\nname = \"p\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
-      "build = \"clang-19 -o ${OUT} plain.c\"\nsources = [\"plain.c\"]\nrun = [\"${OUT}\"]\n";
+      "build = \"clang-22 -o ${OUT} plain.c\"\nsources = [\"plain.c\"]\nrun = [\"${OUT}\"]\n";
   const int id = run(text + "[randomize]\ncode = true\n");
   EXPECT_EQ(submitted_.code, 5);
   for (const json& row : lab_.trials(id)) {
@@ -444,7 +444,7 @@ TEST_F(Layout, AProgramOfBoltHasARandomHeap) {
              "free(malloc(100));\n  return 0;\n}\n");
   // BOLT leaves this section.
   lab_.write("link.sh",
-             "clang-19 -O0 -o \"$1\" plain.c && "
+             "clang-22 -O0 -o \"$1\" plain.c && "
              "objcopy --add-section .note.bolt_info=plain.c \"$1\"\n");
   const std::string text =
       "[experiment]\nname = \"b\"\n[defaults]\nrepetitions = 2\n[[benchmark]]\nname = \"b\"\n"
@@ -524,7 +524,7 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
                 HasSubstr("programs built by szc place their code"))
         << seed;
   std::string plain = plan("c", "", "[randomize]\ncode = true\n");
-  plain.replace(plain.find("szc"), 3, "clang-19");
+  plain.replace(plain.find("szc"), 3, "clang-22");
   const Output refused = check(plain);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, HasSubstr("set CC = \"szc\""));

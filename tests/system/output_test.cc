@@ -44,7 +44,7 @@ class Printed : public ::testing::Test {
     lab_.write("program.c",
                "int main(void) { for (volatile long i = 0; i < 100000000; ++i) {} }\n");
     ASSERT_EQ(
-        run_program({"/bin/sh", "-c", "clang-19 -g -o program program.c"}, lab_.folder()).code, 0);
+        run_program({"/bin/sh", "-c", "clang-22 -g -o program program.c"}, lab_.folder()).code, 0);
     lab_.write("a.csv", "f,y\na,1\na,2\na,3\nb,2\nb,3\nb,5\n");
     lab_.write("root/proc/sys/kernel/random/boot_id", "this-one\n");
     ASSERT_TRUE(lab_.start_daemon());

@@ -113,7 +113,7 @@ TEST_F(Regions, AProgramThatDoesNotEnterItIsNotMeasured) {
 }
 
 TEST_F(Regions, WithoutSzcTheMacrosDoNothingAndTheReasonSaysSo) {
-  const int id = run(plan("clang-19", 2, "[analysis]\nresponse = \"region-parse-ns\"\n"));
+  const int id = run(plan("clang-22", 2, "[analysis]\nresponse = \"region-parse-ns\"\n"));
   for (const json& row : lab_.trials(id)) {
     EXPECT_EQ(row["status"], "not_measured");
     EXPECT_THAT(row["reason"].get<std::string>(), HasSubstr("build it with szc"));

@@ -81,7 +81,7 @@ class Simulated : public BuiltProgram {
 };
 
 TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
-  const int id = run(plan("clang-19", 5,
+  const int id = run(plan("clang-22", 5,
                           "[[measure.output]]\nname = \"ops\"\nregex = 'ops=(\\d+)'\n"
                           "[measure.derived]\nper_op = \"'simulated-instructions' / ops\"\n" +
                               simulate));
@@ -127,7 +127,7 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
   // What trials take under the simulator says nothing of what they take without it.
   EXPECT_THAT(lab_.ctl({"check", lab_.path("plan.toml")}).out,
               HasSubstr("judging by experiment 1"));
-  lab_.write("plan.toml", plan("clang-19", 5, ""));
+  lab_.write("plan.toml", plan("clang-22", 5, ""));
   const Output real = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(real.code, 0) << real.err;
   EXPECT_THAT(real.out, Not(HasSubstr("judging by experiment")));
@@ -135,8 +135,8 @@ TEST_F(Simulated, InstructionsAreCountedExactlyAndNothingIsTimed) {
 
 TEST_F(Simulated, AndRealExperimentsHaveNoNumberInCommon) {
   const std::string output = "[[measure.output]]\nname = \"ops\"\nregex = 'ops=(\\d+)'\n";
-  const int one = run(plan("clang-19", 2, output + simulate));
-  const int real = run(plan("clang-19", 2, output + "[analysis]\nresponse = \"ops\"\n"));
+  const int one = run(plan("clang-22", 2, output + simulate));
+  const int real = run(plan("clang-22", 2, output + "[analysis]\nresponse = \"ops\"\n"));
   for (const json& row : lab_.trials(real)) {
     EXPECT_GT(row["wall_ns"].get<std::int64_t>(), 0);
     EXPECT_FALSE(row.contains("simulated-instructions"));
@@ -201,7 +201,7 @@ TEST_F(Simulated, AProgramThatStartsOthersIsNotMeasured) {
 }
 
 TEST_F(Simulated, CheckSaysSoAndRefusesWhereThereIsNoValgrind) {
-  lab_.write("plan.toml", plan("clang-19", 2, simulate));
+  lab_.write("plan.toml", plan("clang-22", 2, simulate));
   const Output here = lab_.ctl({"check", lab_.path("plan.toml")});
   EXPECT_EQ(here.code, 0) << here.err;
   EXPECT_THAT(here.out, HasSubstr("simulated: every trial runs under valgrind's cachegrind"));

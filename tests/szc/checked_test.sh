@@ -8,7 +8,7 @@ set -u
 tree=$work/tree
 mkdir -p "$tree/bin" "$tree/lib"
 cp "$build_directory/bin/szc" "$tree/bin" && ln -s szc "$tree/bin/szc++" && cp -r "$build_directory/libexec" "$tree" || exit 1
-ln -s "$build_directory/lib/"{stab-library.o,stab-pass-19.so,checked/stab-runtime.o} "$tree/lib"
+ln -s "$build_directory/lib/"{stab-library.o,stab-pass-22.so,checked/stab-runtime.o} "$tree/lib"
 ln -s "$build_directory/include" "$tree/include"
 
 # Breaks what the runtime keeps, by names that only its own code and what is linked with it see.

@@ -34,7 +34,7 @@ int main(int count, char **arguments) {
   return foo(count + 2, 3);
 }
 C
-clang-19 -O2 -o plain table.c && ./plain >expected
+clang-22 -O2 -o plain table.c && ./plain >expected
 for flags in "" -falign-functions=1; do
   # shellcheck disable=SC2086
   gcc -O2 $flags -c -o table.o table.c && "$szc" -o table table.o || exit 1

@@ -56,7 +56,7 @@ entered Parser.all 1
 
 # Of another compiler, with no runtime: they do nothing.
 $clang -O1 -pthread "$include" "$programs/regions.c" -o plain && [ "$(./plain)" = 0 ] || fail "regions without szc"
-"${clang%-19}++-19" -O1 "$include" "$programs/regions.cpp" -o plain && [ "$(./plain)" = 5 ] || fail "C++ without szc"
+"${clang/clang/clang++}" -O1 "$include" "$programs/regions.cpp" -o plain && [ "$(./plain)" = 5 ] || fail "C++ without szc"
 
 # A shared library's are the program's.
 cat >part.c <<'EOF'

@@ -59,7 +59,7 @@ int main(int count, char **arguments) {
 }
 C
 $szc -O1 -pthread probe.c -o probe || exit 1
-${STAB_CLANG:-clang-19} -O1 -pthread probe.c -o plain || exit 1
+${STAB_CLANG:-clang-22} -O1 -pthread probe.c -o plain || exit 1
 
 epochs() { sed -n "s/.*\"event\": \"$1\".*\"epochs\": \([0-9]*\).*/\1/p" report; }
 for way in 1 2 3 4 5; do

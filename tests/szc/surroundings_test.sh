@@ -5,7 +5,7 @@
 set -u
 . "$1/tests/lib.sh"
 szc=$build_directory/bin/szc++
-clang=clang++-19
+clang=clang++-22
 cd "$work" || exit 1
 chmod 755 .
 unset STABILIZER_OPTIONS

@@ -154,7 +154,7 @@ TEST(LinkCommand, EachPassAndModeHasItsOwnCacheOfThinLto) {
 }
 
 TEST(LinkCommand, LldIsKnownByItsName) {
-  EXPECT_TRUE(is_lld("/usr/bin/ld.lld-19"));
+  EXPECT_TRUE(is_lld("/usr/bin/ld.lld-22"));
   EXPECT_FALSE(is_lld("/usr/bin/ld.bfd"));
   EXPECT_FALSE(is_lld("/lld/bin/mold"));
   const std::filesystem::path folder = testing::TempDir() + "link_command_names";

@@ -50,7 +50,7 @@ std::string compiled() {
             "__attribute__((section(\"walked\"))) int w = 1;\n";
   source.close();
   const std::string command = fmt::format(
-      "clang-19 -c -O1 -ffunction-sections -fdata-sections {0}.c -o {0}.o", shell_quote(base));
+      "clang-22 -c -O1 -ffunction-sections -fdata-sections {0}.c -o {0}.o", shell_quote(base));
   EXPECT_EQ(std::system(command.c_str()),
             0);  // NOLINT: the shell is the point of a compiler's test
   return read_file(base + ".o", kLimit).value_or("");
@@ -171,7 +171,7 @@ TEST(Padding, TheIndexOfAnArchiveNamesTheNewPlaces) {
   std::ofstream(folder + "/first.o") << object;
   const std::string in = fmt::format("cd {} && ", shell_quote(folder));
   ASSERT_EQ(
-      std::system((in + "echo 'int last(void) { return 1; }' >last.c && clang-19 -c last.c && "
+      std::system((in + "echo 'int last(void) { return 1; }' >last.c && clang-22 -c last.c && "
                         "rm -f x.a t.a && ar rcs x.a first.o last.o && "
                         "ar rcsT t.a first.o last.o")
                       .c_str()),

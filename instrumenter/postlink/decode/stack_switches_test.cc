@@ -28,7 +28,7 @@ class Switches : public testing::Test {
   bool switches(const std::string& assembly, bool compiled = false, const CodePart& more = {}) {
     std::ofstream(folder_ / "a.s") << ".text\nf:\n" << assembly << "\n";
     const std::string output = (folder_ / "a.so").string();
-    const std::string command = fmt::format("clang-19 -nostdlib -shared -fuse-ld=lld {} -o {}",
+    const std::string command = fmt::format("clang-22 -nostdlib -shared -fuse-ld=lld {} -o {}",
                                             (folder_ / "a.s").string(), output);
     EXPECT_EQ(std::system(command.c_str()), 0);
     const auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
