@@ -18,13 +18,13 @@ Factor factor_of(std::vector<Level> levels) {
 TEST(Settings, SayVariablesAndWhatEachLevelSets) {
   Plan plan;
   EXPECT_THAT(settings_of(plan), IsEmpty());
-  plan.variables = {{"CC", "clang-22"}, {"CXX", "clang++-22"}, {"LDFLAGS", ""}, {"LIBS", "-lm"}};
+  plan.variables = {{"CC", "clang-19"}, {"CXX", "clang++-19"}, {"LDFLAGS", ""}, {"LIBS", "-lm"}};
   plan.benchmarks.emplace_back().build = "${CC} a.c ${LDFLAGS} ${LIBS}";
   plan.factors = {factor_of({{.name = "O1", .variables = {{"CFLAGS", "-O1"}, {"N", ""}}},
                              {.name = "fast", .variables = {{"CFLAGS", "-O2"}, {"N", "a\nb"}}}}),
                   {.name = "heap", .kind = FactorKind::option, .levels = FixedLevels{}}};
   EXPECT_THAT(settings_of(plan),
-              ElementsAre("CC = clang-22, LIBS = -lm",
+              ElementsAre("CC = clang-19, LIBS = -lm",
                           "opt: O1 sets CFLAGS = -O1, N = \"\"; fast sets CFLAGS = -O2, N = a b"));
 }
 

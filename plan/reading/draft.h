@@ -101,11 +101,12 @@ std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view ke
 inline const Words own_variables{"OUT", "DIR", "SRC"};
 
 void read_experiment(const Table& root, Draft& draft);
+// Sets CC and CXX too, which read_variables() replaces if the plan sets them.
+void read_by_default(const Table& root, Draft& draft);
 void read_variables(const Table& root, Draft& draft);
 void read_benchmarks(const Table& root, Draft& draft);  // also reads [defaults]
 void read_factors(const Table& root, Draft& draft);
 void read_randomize(const Table& root, Draft& draft);
-void read_by_default(const Table& root, Draft& draft);
 void read_stated(const Table& root, Draft& draft);
 void read_design(const Table& root, Draft& draft);
 // Reads the keys of [design] that belong to a single kind.

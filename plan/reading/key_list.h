@@ -98,6 +98,9 @@ inline constexpr std::uint64_t max_memory = std::uint64_t{1} << 50;
 inline constexpr std::chrono::nanoseconds max_arrival_speedup = std::chrono::seconds(10);
 inline constexpr std::uint32_t max_env_bytes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t max_blocks = 1'000'000;
+inline constexpr std::uint32_t default_clang = 22;  // the version that szc calls by default
+inline constexpr std::uint32_t earlier_clang = 19;  // in stored plans that don't name one
+inline constexpr std::uint32_t max_clang = 999;
 
 inline constexpr Key keys[] = {
     {"experiment.name", Text{is_title, title_rule}, "the name of the experiment", "required"},
@@ -223,6 +226,10 @@ inline constexpr Key keys[] = {
      "an option of szc's runtime that is the same in all trials (\"Random layouts\")",
      "the runtime's default"},
 
+    {"by_default.clang", Count{1, max_clang, earlier_clang},
+     "the version of clang in `variables.CC` and `variables.CXX` if the plan does not set them; if "
+     "a plan builds a program without setting both, `stabctl` sets this key to 22 in the stored "
+     "plan"},
     {"by_default.stack", Flag{false},
      "the default of `stack` for programs that szc builds; if a plan builds with szc but sets "
      "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},

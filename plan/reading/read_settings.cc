@@ -107,8 +107,11 @@ void read_experiment(const Table& root, Draft& draft) {
 }
 
 void read_by_default(const Table& root, Draft& draft) {
-  draft.plan.pads_by_default =
-      value<"by_default.stack">(root.table("by_default", names_below("by_default")));
+  const auto table = root.table("by_default", names_below("by_default"));
+  draft.plan.pads_by_default = value<"by_default.stack">(table);
+  const auto clang = value<"by_default.clang">(table);
+  draft.plan.variables = {{"CC", fmt::format("clang-{}", clang)},
+                          {"CXX", fmt::format("clang++-{}", clang)}};
 }
 
 void read_stated(const Table& root, Draft& draft) {
@@ -122,11 +125,9 @@ void read_stated(const Table& root, Draft& draft) {
 }
 
 void read_variables(const Table& root, Draft& draft) {
-  draft.plan.variables = {{"CC", std::string(standard_of<"variables.CC">)},
-                          {"CXX", std::string(standard_of<"variables.CXX">)},
-                          {"CFLAGS", std::string(standard_of<"variables.CFLAGS">)},
-                          {"CXXFLAGS", std::string(standard_of<"variables.CXXFLAGS">)},
-                          {"LDFLAGS", std::string(standard_of<"variables.LDFLAGS">)}};
+  draft.plan.variables["CFLAGS"] = standard_of<"variables.CFLAGS">;
+  draft.plan.variables["CXXFLAGS"] = standard_of<"variables.CXXFLAGS">;
+  draft.plan.variables["LDFLAGS"] = standard_of<"variables.LDFLAGS">;
   const auto table = root.open_table("variables");
   if (!table) return;
   check_variable_names(*table);

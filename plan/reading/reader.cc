@@ -93,11 +93,11 @@ void use_own_names(Value& tree, Draft& draft) {
 void read_tables(const Value& tree, Draft& draft) {
   const Table root(draft.problems, tree, "", names_below(""));
   read_experiment(root, draft);
+  read_by_default(root, draft);
   read_variables(root, draft);
   read_benchmarks(root, draft);
   read_factors(root, draft);
   read_randomize(root, draft);
-  read_by_default(root, draft);
   read_stated(root, draft);
   read_design(root, draft);
   read_causal(root, draft);
@@ -149,9 +149,9 @@ Plan finish(Draft draft) {
   return plan;
 }
 
-constexpr std::string_view default_lines =
-    "\n\n# Added by stabctl: what is random even though the plan does not mention "
-    "it.\n[by_default]\nstack = true\n";
+// The table that with_defaults() adds follows a comment that begins like this and ends with its line.
+constexpr std::string_view mark_of_defaults = "\n\n# Added by stabctl: ";
+constexpr std::string_view header_of_defaults = "\n[by_default]\n";
 
 // Whether a command of the plan names szc, directly or through a variable.
 bool builds_with_szc(const Plan& plan) {
@@ -185,6 +185,17 @@ bool gets_pads(const Plan& plan) {
   });
 }
 
+// Whether a build of the plan may use the compiler that [by_default] names.
+bool gets_clang(const Plan& plan) {
+  const auto is_default = [&](const char* variable, std::string_view command) {
+    return plan.variables.at(variable) == fmt::format("{}-{}", command, earlier_clang);
+  };
+  return (is_default("CC", "clang") || is_default("CXX", "clang++")) &&
+         std::ranges::any_of(plan.benchmarks, [](const Benchmark& benchmark) {
+           return benchmark.build.has_value();
+         });
+}
+
 }  // namespace
 
 std::string describe(const std::vector<toml::Problem>& problems, std::string_view file) {
@@ -193,16 +204,25 @@ std::string describe(const std::vector<toml::Problem>& problems, std::string_vie
 
 std::string with_defaults(const std::string& text) {
   const auto plan = read_plan(text);
-  if (!plan || !gets_pads(*plan)) return text;
-  std::string result = text;
-  result += default_lines;
+  if (!plan) return text;
+  std::string keys;
+  if (gets_pads(*plan)) keys += "stack = true\n";
+  if (gets_clang(*plan)) keys += fmt::format("clang = {}\n", default_clang);
+  if (keys.empty()) return text;
+  const std::string result = fmt::format("{}{}defaults for what the plan does not mention.{}{}",
+                                         text, mark_of_defaults, header_of_defaults, keys);
   // The plan has such a table already, or would become too long.
   return read_plan(result) ? result : text;
 }
 
 std::string_view without_defaults(std::string_view text) {
-  if (text.ends_with(default_lines)) text.remove_suffix(default_lines.size());
-  return text;
+  const std::size_t mark = text.rfind(mark_of_defaults);
+  if (mark == std::string_view::npos) return text;
+  const std::size_t header = text.find(header_of_defaults, mark);
+  const bool is_ours = header != std::string_view::npos &&
+                       header == text.find('\n', mark + mark_of_defaults.size()) &&
+                       !text.substr(header + header_of_defaults.size()).contains('[');
+  return is_ours ? text.substr(0, mark) : text;
 }
 
 namespace {

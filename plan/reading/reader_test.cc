@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "plan/reading/reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "base/random.h"
+#include "plan/reading/key_list.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {
@@ -112,7 +114,7 @@ TEST(Reader, ReadsTheExperimentAndItsDefaults) {
   EXPECT_EQ(plan.wait_for_quiet->load, 0.1);
   EXPECT_EQ(plan.wait_for_quiet->temperature_c, 60);
   EXPECT_EQ(plan.wait_for_quiet->frequency_khz, 2e6);
-  EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-22"),
+  EXPECT_THAT(plan.variables, UnorderedElementsAre(Pair("CC", "clang"), Pair("CXX", "clang++-19"),
                                                    Pair("CFLAGS", ""), Pair("CXXFLAGS", ""),
                                                    Pair("LDFLAGS", ""), Pair("N", "200")));
 }
@@ -270,15 +272,45 @@ TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
   EXPECT_EQ(without_defaults(text), text);
   EXPECT_EQ(with_defaults(with), with);
   EXPECT_FALSE(good_plan(text + "[by_default]\nstack = false\n").pads_by_default);
-  // What says something of it, or builds without szc, stays as it is; so does what is no plan.
+  // Plans that set such a key don't get it, nor do texts that are no plans.
   for (const char* more : {"[randomize]\nstack = false\n", "[randomize]\nstack = true\n",
                            "[randomize]\ncode = false\n", "[factor.code]\nlevels = [false, true]\n",
                            "[factor.stack]\nlevels = [false, true]\n",
-                           "[by_default]\nstack = false\n", "[by_default]\n", "["})
+                           "[by_default]\nstack = false\n", "[by_default]\n"})
+    EXPECT_FALSE(good_plan(with_defaults(text + more)).pads_by_default) << more;
+  for (const char* more : {"[by_default]\nstack = false\n", "[by_default]\n", "["})
     EXPECT_EQ(with_defaults(text + more), text + more) << more;
-  EXPECT_EQ(with_defaults(by_szc), by_szc) << "its build names another compiler";
+  EXPECT_FALSE(good_plan(with_defaults(by_szc)).pads_by_default)
+      << "its build names another compiler";
   EXPECT_NE(with_defaults(text + "[randomize]\nheap = true\n"),
             text + "[randomize]\nheap = true\n");
+}
+
+TEST(Reader, AStoredPlanKeepsTheClangThatWasTheDefault) {
+  const auto compilers = [](const std::string& text) {
+    const Variables variables = good_plan(text).variables;
+    return variables.at("CC") + " " + variables.at("CXX");
+  };
+  EXPECT_EQ(compilers(with_build), "clang-19 clang++-19") << "plans of earlier versions";
+  const std::string added = with_defaults(with_build);
+  EXPECT_EQ(compilers(added), fmt::format("clang-{0} clang++-{0}", default_clang));
+  EXPECT_EQ(standard_of<"variables.CC">, fmt::format("clang-{}", default_clang));
+  EXPECT_EQ(standard_of<"variables.CXX">, fmt::format("clang++-{}", default_clang));
+  EXPECT_EQ(without_defaults(added), with_build);
+  EXPECT_EQ(with_defaults(added), added);
+  EXPECT_EQ(compilers(with_build + "[by_default]\nclang = 20\n"), "clang-20 clang++-20");
+  EXPECT_EQ(compilers(with_defaults(with_build + "[variables]\nCC = 'gcc'\n")), "gcc clang++-22");
+  const std::string both = with_build + "[variables]\nCC = 'gcc'\nCXX = 'g++'\n";
+  EXPECT_EQ(with_defaults(both), both);
+  EXPECT_EQ(with_defaults(smallest), smallest) << "nothing is built";
+  // Tables that a user wrote below stabctl's lines are part of the plan.
+  const std::string more = added + "[variables]\nN = '1'\n";
+  EXPECT_EQ(without_defaults(more), more);
+  // The comment that an earlier version wrote.
+  EXPECT_EQ(
+      without_defaults(with_build + "\n\n# Added by stabctl: what is random even though the "
+                                    "plan does not mention it.\n[by_default]\nstack = true\n"),
+      with_build);
 }
 
 }  // namespace

@@ -48,6 +48,12 @@ pads() {
   done
 }
 
+# Plans that set no compiler build with the clang that szc calls.
+default=$("$szc" --stab-version | sed -n 's/^compiler: .*\(clang-[0-9]*\).*/\1/p')
+[ -n "$default" ] || fail 'szc --stab-version names no clang'
+"$(dirname "$szc")/stabctl" keys >keys
+has 'the default of plans' keys "\`variables.CC\` | a text of at most 64 KiB without NUL | the C compiler | \`\"$default\"\`"
+
 # Each version that README names is here, with its pass, and does what the version does that builds szc.
 "$szc" --stab-compilers >versions
 for version in 16 19 22; do
