@@ -42,8 +42,8 @@ namespace {
 
 // A makefile can run these although the command does not name them.
 constexpr std::string_view implied =
-    "cc c++ gcc g++ clang clang++ clang-22 clang++-22 ld ld.lld ld.lld-22 ar as make cmake ninja "
-    "szc szc++";
+    "cc c++ gcc g++ clang clang++ clang-19 clang++-19 clang-22 clang++-22 ld ld.lld ld.lld-19 "
+    "ld.lld-22 ar as make cmake ninja szc szc++";
 
 // szc's parts can change separately, and a new runtime makes another binary.
 std::string parts_of_szc(const std::string& program, const std::vector<std::string>& environment,

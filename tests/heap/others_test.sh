@@ -105,7 +105,7 @@ for name in jemalloc tcmalloc_minimal mimalloc; do
   all_new "linked with $name" env "LD_PRELOAD=$new" ./ours
   all_new "$name preloaded" env "LD_PRELOAD=$new $file" ./alone
   all_new "libstabheap.so under a program with $name" env "LD_PRELOAD=$library $new" ./plain
-  clang++-19 -O1 -o news news.cpp "-l$name" || exit 1
+  clang++-22 -O1 -o news news.cpp "-l$name" || exit 1
   by_ab "a program with $name" --program ./news ./news
   by_ab "a program with $name" -- ./news 'cd . && exec ./news'
   runs "operator new of its own, libstabnew.so" heap=1:strict=1:allocator=layer env "LD_PRELOAD=$new" ./ours_own_new
@@ -145,7 +145,7 @@ int main(void) {
   return use ? use() : 1;
 }
 C
-clang++-19 -O0 -shared -fPIC -static-libstdc++ -static-libgcc plugin.cc -o plugin.so && clang-19 host.c -o host || exit 1
+clang++-22 -O0 -shared -fPIC -static-libstdc++ -static-libgcc plugin.cc -o plugin.so && clang-22 host.c -o host || exit 1
 LD_PRELOAD=$new ./host
 [ $? -eq 6 ] || fail "a plugin with its own C++ runtime under libstabnew.so"
 
