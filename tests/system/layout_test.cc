@@ -139,7 +139,8 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
     EXPECT_THAT(row["randomization"].get<std::string>(), HasSubstr("code stack repeated"));
   }
   const json stored = json::parse(lab_.ctl({"status", std::to_string(id), "--json"}).out);
-  EXPECT_THAT(stored["plan"].get<std::string>(), HasSubstr("[by_default]\nstack = true\nclang = 22\n"));
+  EXPECT_THAT(stored["plan"].get<std::string>(),
+              HasSubstr("[by_default]\nstack = true\nclang = 22\n"));
   const json settings = report(id)["settings"];
   EXPECT_EQ(settings.back(), "by default: random stack frames in programs built by szc");
   std::map<std::string, json> random;

@@ -154,7 +154,8 @@ Result<LinkSettings> read_link_settings() {
   // A compiler that calls szc once more hands on what szc asked it for: ld.stab itself.
   if (real_path(settings.linker) == running_program("ld.stab")) settings.linker.clear();
   if (settings.linker.empty()) settings.linker = find_lld(environment(variable::used_clang));
-  if (settings.linker.empty()) return fail(fmt::format("there is no ld.lld-{0}; install lld-{0}", STAB_LLVM_VERSION));
+  if (settings.linker.empty())
+    return fail(fmt::format("there is no ld.lld-{0}; install lld-{0}", STAB_LLVM_VERSION));
   settings.off = is_set(variable::off);
   settings.strict = is_set(variable::strict);
   settings.quiet = is_set(variable::quiet);
