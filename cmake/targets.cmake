@@ -46,8 +46,9 @@ add_library(stab_test_flags INTERFACE)
 target_link_libraries(stab_test_flags INTERFACE stab_flags)
 target_compile_options(stab_test_flags INTERFACE -O0)
 
-# Most of the compiler's time is the optimizer's, and stabctl and stabd wait for files, programs and people. -O2 makes a
-# report of 4,000 trials by 2 % faster. The headers that a library reuses must have been compiled as it is.
+# Most of the time of compiling goes into the optimizer, and stabctl and stabd mostly wait for files, programs and people.
+# With -O2, a report of 4,000 trials would be 2 % faster. A library's precompiled headers must be compiled with the
+# library's own options.
 function(stab_optimize target)
   if(NOT STAB_SANITIZE)
     target_compile_options(${target} PRIVATE -O1 -finline-hint-functions)
@@ -98,8 +99,8 @@ function(stab_reuse_headers target)
   endif()
 endfunction()
 
-# Half of that is inlining, which stabctl and stabd need little of. The store keeps more of it: a report of 100,000 trials
-# would take a third longer.
+# Half of the optimizer's time is inlining, which stabctl and stabd need little of. The store keeps more of it: without
+# it, a report of 100,000 trials would take a third longer.
 set(stab_quick_folders base toml plan design counters machine report causal instrumenter/driver revisions protocol worker cluster results client
   stabd)
 function(stab_quick_to_compile target)

@@ -244,7 +244,7 @@ cd "$work"
 tree=$work/tree
 mkdir -p "$tree/bin" "$tree/lib"
 cp -L "$build_directory/bin/szc" "$tree/bin" && cp -r "$build_directory/libexec" "$tree"
-cp "$build_directory/lib/"{stab-library.o,stab-pass-19.so,2013/stab-runtime.o} "$tree/lib"
+cp "$build_directory/lib/"{stab-library.o,stab-pass-*.so,2013/stab-runtime.o} "$tree/lib"
 "$tree/bin/szc" -O2 pads.c -o original
 # zeros PROGRAM: how many of 20 * 600 frames are as small as those of the same function are at the smallest.
 zeros() {

@@ -149,9 +149,14 @@ Plan finish(Draft draft) {
   return plan;
 }
 
-// The table that with_defaults() adds follows a comment that begins like this and ends with its line.
+// with_defaults() adds a comment line that begins with this mark, and the table on the next line.
 constexpr std::string_view mark_of_defaults = "\n\n# Added by stabctl: ";
 constexpr std::string_view header_of_defaults = "\n[by_default]\n";
+constexpr std::string_view pads_by_default = "stack = true\n";
+
+std::string clang_by_default() {
+  return fmt::format("clang = {}\n", default_clang);
+}
 
 // Whether a command of the plan names szc, directly or through a variable.
 bool builds_with_szc(const Plan& plan) {
@@ -206,8 +211,8 @@ std::string with_defaults(const std::string& text) {
   const auto plan = read_plan(text);
   if (!plan) return text;
   std::string keys;
-  if (gets_pads(*plan)) keys += "stack = true\n";
-  if (gets_clang(*plan)) keys += fmt::format("clang = {}\n", default_clang);
+  if (gets_pads(*plan)) keys += pads_by_default;
+  if (gets_clang(*plan)) keys += clang_by_default();
   if (keys.empty()) return text;
   const std::string result = fmt::format("{}{}defaults for what the plan does not mention.{}{}",
                                          text, mark_of_defaults, header_of_defaults, keys);
@@ -219,10 +224,12 @@ std::string_view without_defaults(std::string_view text) {
   const std::size_t mark = text.rfind(mark_of_defaults);
   if (mark == std::string_view::npos) return text;
   const std::size_t header = text.find(header_of_defaults, mark);
-  const bool is_ours = header != std::string_view::npos &&
-                       header == text.find('\n', mark + mark_of_defaults.size()) &&
-                       !text.substr(header + header_of_defaults.size()).contains('[');
-  return is_ours ? text.substr(0, mark) : text;
+  if (header == std::string_view::npos || header != text.find('\n', mark + mark_of_defaults.size()))
+    return text;
+  // Keys that a user added or changed are part of the plan.
+  std::string_view keys = text.substr(header + header_of_defaults.size());
+  if (keys.starts_with(pads_by_default)) keys.remove_prefix(pads_by_default.size());
+  return keys.empty() || keys == clang_by_default() ? text.substr(0, mark) : text;
 }
 
 namespace {

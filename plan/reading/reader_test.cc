@@ -306,6 +306,10 @@ TEST(Reader, AStoredPlanKeepsTheClangThatWasTheDefault) {
   // Tables that a user wrote below stabctl's lines are part of the plan.
   const std::string more = added + "[variables]\nN = '1'\n";
   EXPECT_EQ(without_defaults(more), more);
+  // So are values that a user has changed.
+  std::string changed = added;
+  changed.replace(changed.rfind("22"), 2, "19");
+  EXPECT_EQ(without_defaults(changed), changed);
   // The comment that an earlier version wrote.
   EXPECT_EQ(
       without_defaults(with_build + "\n\n# Added by stabctl: what is random even though the "

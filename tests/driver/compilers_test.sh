@@ -210,7 +210,7 @@ refute 'headers of another version' "$stabctl" compiler add wrapped/bin/clang
 has 'headers of another version: why' .err 'has another version: install the development files'
 # A wrapper gets the lld of the clang that it starts, because another lld may not read this clang's bitcode.
 mkdir wrappers
-for version in 16 22; do
+for version in 16 19 22; do
   printf '#!/bin/sh\nexec %s "$@"\n' "$(command -v clang-$version)" >wrappers/clang-$version && chmod +x wrappers/clang-$version
   for flto in -flto -flto=thin; do
     expect "a wrapper of clang $version, $flto" "$szc" --stab-cc="$work/wrappers/clang-$version" -O1 $flto -shared -fPIC b.c -o libb.so

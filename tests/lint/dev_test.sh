@@ -17,7 +17,7 @@ said=$(./dev quick no/such/folder 2>&1) && fail "a folder that is not there is a
 # ./dev run installs nothing that only tests need.
 needed=$(sed -n '/^needed=(/,/^)/p' dev)
 [ "$(wc -w <<<"$needed")" -gt 20 ] || fail "the packages of ./dev run were not found: $needed"
-for package in libgtest-dev chromium valgrind gdb systemd meson mold libjemalloc-dev coz-profiler libclang-rt-22-dev zsh fish bolt-22; do
+for package in libgtest-dev chromium valgrind gdb systemd meson mold libjemalloc-dev coz-profiler libclang-rt-22-dev zsh fish bolt-22 clang-19 lld-19 llvm-19-dev; do
   grep -qw -- "$package" <<<"$needed" && fail "./dev run installs $package"
 done
 
