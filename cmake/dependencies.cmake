@@ -36,5 +36,8 @@ find_library(ZYDIS Zydis REQUIRED)
 find_package(LLVM 22.1 REQUIRED CONFIG)
 add_library(stab_llvm INTERFACE)
 target_include_directories(stab_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+separate_arguments(LLVM_DEFINITIONS)
+# libstdc++'s default, which the precompiled headers have without a definition.
+list(REMOVE_ITEM LLVM_DEFINITIONS -D_GLIBCXX_USE_CXX11_ABI=1)
 target_compile_definitions(stab_llvm INTERFACE ${LLVM_DEFINITIONS})
 target_link_libraries(stab_llvm INTERFACE LLVM)

@@ -12,6 +12,7 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/MCTargetOptions.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <array>
 #include <map>
@@ -45,15 +46,15 @@ class Llvm {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86Disassembler();
-    const std::string triple = "x86_64-unknown-linux-gnu";
+    const llvm::Triple triple("x86_64-unknown-linux-gnu");
     std::string error;
     const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
     registers_.reset(target->createMCRegInfo(triple));
     assembly_.reset(target->createMCAsmInfo(*registers_, triple, options_));
     instructions_.reset(target->createMCInstrInfo());
     subtarget_.reset(target->createMCSubtargetInfo(triple, "", ""));
-    context_ = std::make_unique<llvm::MCContext>(llvm::Triple(triple), assembly_.get(),
-                                                 registers_.get(), subtarget_.get());
+    context_ = std::make_unique<llvm::MCContext>(triple, assembly_.get(), registers_.get(),
+                                                 subtarget_.get());
     disassembler_.reset(target->createMCDisassembler(*subtarget_, *context_));
     constexpr std::array<const char*, register_count> names = {
         "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
