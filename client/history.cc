@@ -57,6 +57,8 @@ std::vector<std::string> remarks_on(const Experiment& each, const Experiment& be
   std::vector<std::string> remarks;
   if (each.machine != before.machine) remarks.push_back("different kernel or system than before");
   if (each.settings != before.settings) remarks.push_back(new_setting(each, before));
+  if (!each.versions.empty() && !before.versions.empty() && each.versions != before.versions)
+    remarks.push_back("different versions of stabd or of compilers than before");
   return remarks;
 }
 
@@ -273,6 +275,7 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .machine = document.machine,
                         .hardware = document.hardware,
                         .settings = document.settings,
+                        .versions = document.versions,
                         .source = document.source,
                         .response = analysis.spec.response,
                         .unit = analysis.spec.unit,

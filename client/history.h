@@ -46,6 +46,7 @@ struct Experiment {
   std::string machine{};   // one line
   std::string hardware{};  // the same under each kernel and system
   std::vector<std::string> settings{};
+  std::string versions{};   // of stabd and of the compilers; "": not known
   report::Source source{};  // the commit and branch that were checked out at its submission
   std::string response{};
   stats::Unit unit = stats::Unit::number;

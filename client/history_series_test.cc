@@ -173,6 +173,8 @@ TEST(History, WhatIsNotComparableWithTheLatestIsLeftOutWithTheReason) {
 TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
   std::vector<Experiment> all = step(1);
   for (int i = 5; i < 16; ++i) all[i].settings = {"CC = clang-20"};
+  for (int i = 2; i < 16; ++i) all[i].versions = "stabd 0.1.0; built by clang 19";
+  for (int i = 9; i < 16; ++i) all[i].versions = "stabd 0.1.0; built by clang 22";
   for (int i = 7; i < 16; ++i) all[i].machine = "lab: a CPU, 2 CPUs, Linux 6.2, Debian";
   const History history = make_history("sort", all, {});
   EXPECT_EQ(history.experiments.size(), 16U);
@@ -180,6 +182,7 @@ TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
     std::vector<std::string> expected;
     if (i == 5) expected.push_back("different settings than before: CC = clang-20");
     if (i == 7) expected.push_back("different kernel or system than before");
+    if (i == 9) expected.push_back("different versions of stabd or of compilers than before");
     EXPECT_EQ(history.remarks[i], expected) << i;
   }
 }
