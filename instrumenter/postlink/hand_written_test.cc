@@ -184,6 +184,8 @@ TEST_F(PostLink, NamesOfTheCodesBoundsAreInTheSummary) {
               testing::ElementsAre("etext"));
   EXPECT_THAT(bounds_in("mov __ehdr_start@GOTPCREL(%rip), %rax\nlea _etext(%rip), %rcx\n"),
               testing::ElementsAre("__ehdr_start", "_etext"));
+  EXPECT_THAT(bounds_in("lea __executable_start(%rip), %rax\n"),
+              testing::ElementsAre("__executable_start"));
   EXPECT_THAT(bounds_in(".data\n.globl etext\n.type etext, @object\n.size etext, 8\n"
                         "etext: .quad 0\n.text\nlea etext(%rip), %rax\n"),
               testing::IsEmpty());

@@ -87,6 +87,9 @@ for flags in -O0 -O2 '-O3 -fPIC' '-O2 -no-pie -fno-pie' '-O2 -static-libstdc++ -
     equal "gcc $flags $options: output" "$(STABILIZER_OPTIONS=$options:report=$work/gcc.report ./program)" 390000
   done
 done
+STAB_CC='' STAB_CLANG=g++ expect 'gcc by the older name' "$szcxx" part.cc -o program
+equal 'gcc by the older name: lines' "$(grep -c . .err)" 1
+moves 'gcc by the older name' ./program
 awk -F'[:,]' '{ for (i = 1; i < NF; ++i) { if ($i ~ /"moved"/) moved = $(i + 1); if ($i ~ /"functions"/) all = $(i + 1) } } END { exit !(moved > 5) }' gcc.report ||
   fail "gcc: few functions move: $(head -1 gcc.report)"
 expect 'objects of gcc and clang' env STAB_CC=clang-22 "$szcxx" -O1 -c part.cc -o part.o
@@ -155,6 +158,44 @@ F
 expect 'Fortran' "$szc" --stab-cc=gfortran --stab-quiet -O1 sum.f90 -o program
 moves 'Fortran' ./program
 equal 'Fortran: output' "$(STABILIZER_OPTIONS=period=1ms ./program | tr -d ' ')" 1.6449
+# An internal procedure that is passed on needs code on the stack, as with ld.
+cat >inner.f90 <<'F'
+module applies
+contains
+  integer function twice(f, x)
+    interface
+      integer function f(x)
+        integer, intent(in) :: x
+      end function f
+    end interface
+    integer, intent(in) :: x
+    twice = f(f(x))
+  end function twice
+end module applies
+program inner
+  use applies
+  integer :: step, i, sum
+  sum = 0
+  do i = 1, 3000000
+    step = mod(i, 3)
+    sum = mod(sum + twice(add, i), 1000003)
+  end do
+  print '(i0)', sum
+contains
+  integer function add(x)
+    integer, intent(in) :: x
+    add = x + step
+  end function add
+end program inner
+F
+gfortran -O1 inner.f90 -o plain && ./plain >inner.out
+for off in '' --stab-off; do
+  # shellcheck disable=SC2086
+  expect "Fortran's internal procedures $off" "$szc" $off --stab-cc=gfortran -O1 inner.f90 -o program
+  has "Fortran's internal procedures $off: note" .err 'executable stack'
+  [[ $(readelf -lW program) =~ GNU_STACK.*RWE ]] || fail "Fortran's internal procedures $off: the stack is not executable"
+  equal "Fortran's internal procedures $off: output" "$(STABILIZER_OPTIONS=period=1ms ./program)" "$(cat inner.out)"
+done
 
 # A clang of the user's own: the program that runs decides, not its name.
 mkdir -p own/bin

@@ -144,6 +144,36 @@ $szc -O1 calls_go.c of_go.s -o calls_go || exit 1
 rm -f report
 [ "$(STABILIZER_OPTIONS=report=report ./calls_go)" = "at home" ] || fail "Go's code moves"
 [ "$(count_of go_functions)" = 1 ] || fail "Go's functions are not counted: $(cat report)"
+# Its tables of exceptions are read by a function that szc does not know.
+cat >catches.s <<'END'
+.text
+.globl reads_tables
+.type reads_tables, @function
+reads_tables:
+  movl $8, %eax
+  ret
+.size reads_tables, .-reads_tables
+.p2align 4
+.globl catches
+.type catches, @function
+catches:
+.cfi_startproc
+.cfi_personality 0x1b, reads_tables
+.cfi_lsda 0x1b, .Ltable
+  movl $7, %eax
+  ret
+.cfi_endproc
+.size catches, .-catches
+.section .gcc_except_table, "a", @progbits
+.Ltable:
+  .byte 0xff, 0xff, 1, 0
+.section .note.GNU-stack, "", @progbits
+END
+echo 'int catches(void); int main(void) { return catches() != 7; }' >calls_catches.c
+$szc -O1 calls_catches.c catches.s -o catches || exit 1
+rm -f report
+STABILIZER_OPTIONS=report=report ./catches || fail "a function with exceptions of another language breaks"
+[ "$(count_of foreign_exception_functions)" = 1 ] || fail "functions with exceptions of other languages are not counted: $(cat report)"
 build bytes "$programs/used_bytes.c" "$szc" "$szc" -O2 >log 2>&1 || fail "used_bytes.c is not built: $(tail -3 log)"
 rm -f report
 STABILIZER_OPTIONS=report=$work/report bytes/program >output
