@@ -265,21 +265,44 @@ TEST_F(Users, ReachNothingOfTheirWorker) {
   }
 }
 
-// The session from which root started stabd has a keyring, as pam_keyinit makes one at a login.
+// A key in our user keyring, until the end of the test.
+class KeyOfUser {
+ public:
+  explicit KeyOfUser(const char* name) : key_(syscall(SYS_add_key, "user", name, "x", 1, user)) {}
+  KeyOfUser(const KeyOfUser&) = delete;
+  KeyOfUser& operator=(const KeyOfUser&) = delete;
+  ~KeyOfUser() { syscall(SYS_keyctl, KEYCTL_UNLINK, key_, user); }
+  [[nodiscard]] bool is_linked_into(int keyring) const {
+    return key_ >= 0 && syscall(SYS_keyctl, KEYCTL_LINK, user, keyring) == 0;
+  }
+
+ private:
+  static constexpr int user = -4;
+  long key_;
+};
+
+// The session from which root started stabd has a keyring, as pam_keyinit makes one at a login. It links root's user
+// keyring, whose keys outlive the session.
 TEST_F(Users, FindNoKeyOfTheSessionThatStartedStabd) {
   constexpr const char* secret = "stabd-test-secret";
+  constexpr const char* linked = "stabd-test-linked-secret";
   constexpr int session = -3;
   if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
       syscall(SYS_add_key, "user", secret, "x", 1, session) < 0)
     GTEST_SKIP() << "this kernel has no keyrings for us";
+  const KeyOfUser of_root(linked);
+  ASSERT_TRUE(of_root.is_linked_into(session));
   const std::string own = lab_.path("61234/");
   ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  const auto has = [](const char* name) {
+    return "(syscall(SYS_keyctl, 10, -3, \"user\", \"" + std::string(name) + "\", 0) >= 0)";
+  };
   lab_.write("keys.c",
              "#define _GNU_SOURCE\n#include <sys/syscall.h>\n#include <unistd.h>\n"
-             "int main(void) { return syscall(SYS_keyctl, 10, -3, \"user\", \"" +
-                 std::string(secret) + "\", 0) >= 0; }\n");
+             "int main(void) { return " +
+                 has(secret) + " + 2 * " + has(linked) + "; }\n");
   ASSERT_EQ(run_program({"/usr/bin/cc", "-o", own + "keys", lab_.path("keys.c")}, "/").code, 0);
-  ASSERT_EQ(run_program({own + "keys"}, "/").code, 1) << "we have it ourselves";
+  ASSERT_EQ(run_program({own + "keys"}, "/").code, 3) << "we have them ourselves";
   lab_.write("61234/tell.sh", "#!/bin/sh\n./keys\necho found $? >told\n", true);
   restart("");
   lab_.write(
