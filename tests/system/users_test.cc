@@ -14,6 +14,7 @@
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 namespace stab::test {
@@ -314,6 +315,96 @@ TEST_F(Users, FindNoKeyOfTheSessionThatStartedStabd) {
       as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/keys.toml")});
   EXPECT_EQ(run.code, 0) << run.err << as(ada, {"status", "1"}).out;
   EXPECT_TRUE(wait_for_text(own + "told", "found 0"));
+}
+
+// "add" puts two keys each into the keyrings of the session and of the user: one that everybody may read and find, and
+// one that only the user may, whose number it prints. "find" searches for all of them and reads those with the numbers
+// that follow. "clear" empties the user keyring.
+constexpr const char* keys_c = R"c(
+#define _GNU_SOURCE
+#include <linux/keyctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static const int keyrings[] = {KEY_SPEC_SESSION_KEYRING, KEY_SPEC_USER_KEYRING};
+static const char* const names[2][2] = {{"stabd-test-session-open", "stabd-test-session-own"},
+                                        {"stabd-test-user-open", "stabd-test-user-own"}};
+static const unsigned rights[] = {0x3f3f3f3f, 0x3f3f0000};
+static int add(void) {
+  // Whoever does not possess a key cannot change its rights.
+  if (syscall(SYS_keyctl, KEYCTL_LINK, keyrings[1], keyrings[0]) != 0) return 1;
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 2; ++j) {
+      const long key = syscall(SYS_add_key, "user", names[i][j], "x", 1, keyrings[i]);
+      if (key < 0 || syscall(SYS_keyctl, KEYCTL_SETPERM, key, rights[j]) != 0) return 2;
+      if (syscall(SYS_keyctl, KEYCTL_SEARCH, keyrings[i], "user", names[i][j], 0) != key) return 3;
+      char content = 0;
+      if (syscall(SYS_keyctl, KEYCTL_READ, key, &content, 1) != 1 || content != 'x') return 4;
+      if (j == 1) printf("%ld ", key);
+    }
+  return 0;
+}
+static int found(int count, char** numbers) {
+  int seen = 0;
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 4; ++j)
+      if (syscall(SYS_keyctl, KEYCTL_SEARCH, keyrings[i], "user", names[j / 2][j % 2], 0) >= 0)
+        seen += fprintf(stderr, "found %s in %d\n", names[j / 2][j % 2], keyrings[i]);
+  for (int i = 0; i < count; ++i) {
+    char content = 0;
+    if (syscall(SYS_keyctl, KEYCTL_READ, atol(numbers[i]), &content, 1) >= 0)
+      seen += fprintf(stderr, "read %s\n", numbers[i]);
+  }
+  return seen != 0;
+}
+int main(int argc, char** argv) {
+  if (argc == 2 && strcmp(argv[1], "add") == 0) return add();
+  if (argc == 2 && strcmp(argv[1], "clear") == 0)
+    return syscall(SYS_keyctl, KEYCTL_CLEAR, keyrings[1]) != 0;
+  return found(argc - 2, argv + 2);
+}
+)c";
+
+// Whoever knows the number of a key that its owner shares with everybody can read it, and stabd cannot prevent that.
+// But another user's search never finds it, and the number of a key that is not shared is worth nothing.
+TEST_F(Users, FindNoKeysOfEachOther) {
+  constexpr int session = -3;
+  if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
+      syscall(SYS_add_key, "user", "stabd-test", "x", 1, session) < 0)
+    GTEST_SKIP() << "this kernel has no keyrings for us";
+  lab_.write("keys.c", keys_c);
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  ASSERT_EQ(run_program({"/usr/bin/cc", "-o", own + "keys", lab_.path("keys.c")}, "/").code, 0);
+  fs::copy_file(own + "keys", lab_.path("61235/keys"));
+  // The new daemon has our session keyring.
+  restart("");
+  lab_.write("61234/adds.toml",
+             "[experiment]\nname = \"adds\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"sh\", \"-c\", \"./keys add >numbers\"]\nrepetitions = 1\n");
+  const Output adds =
+      as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/adds.toml")});
+  EXPECT_EQ(adds.code, 0) << adds.err << as(ada, {"logs", "1"}).out;
+  std::istringstream numbers(read_file(own + "numbers", 100).value_or(""));
+  std::string first;
+  std::string second;
+  numbers >> first >> second;
+  EXPECT_FALSE(second.empty());
+  lab_.write("61235/finds.toml",
+             "[experiment]\nname = \"finds\"\n[[benchmark]]\nname = \"b\"\n"
+             "build = \"./keys find " +
+                 first + " " + second +
+                 " && cp keys ${OUT}\"\nsources = [\"keys\"]\nrun = [\"${OUT}\", \"find\", \"" +
+                 first + "\", \"" + second + "\"]\nrepetitions = 1\n");
+  const Output finds =
+      as(bob, {"submit", "--wait", "--fail-on", "trials", lab_.path("61235/finds.toml")});
+  EXPECT_EQ(finds.code, 0) << finds.err << as(bob, {"logs", "2"}).out;
+  auto clear = command(ada, {});
+  clear.resize(clear.size() - 3);  // without stabctl and its socket
+  clear.insert(clear.end(), {own + "keys", "clear"});
+  EXPECT_EQ(run_program(clear, "/").code, 0);
 }
 
 TEST_F(Users, AreToldWithTheirOwnRights) {
