@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace stab::test {
 namespace {
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(Users, WithoutAnAccountMeasureWithTheDaemonOfRoot) {
   for (const uid_t user : {ada, bob}) {
@@ -405,6 +407,50 @@ TEST_F(Users, FindNoKeysOfEachOther) {
   clear.resize(clear.size() - 3);  // without stabctl and its socket
   clear.insert(clear.end(), {own + "keys", "clear"});
   EXPECT_EQ(run_program(clear, "/").code, 0);
+}
+
+// The worker opens the stdin of a trial, and copies the sources of a build.
+TEST_F(Users, GetNothingOfAFileOfRootsAsStdinOrByALinkAmongTheirSources) {
+  const std::string text = "stabd-test-text-of-root";
+  const std::string secret = lab_.path("secret.txt");
+  lab_.write("secret.txt", text + "\n");
+  ASSERT_EQ(chmod(secret.c_str(), 0600), 0);
+  fs::create_symlink(secret, lab_.path("61234/linked.txt"));
+  lab_.write("61234/stdin.toml",
+             "[experiment]\nname = \"stdin\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sh\", \"-c\", "
+             "\"cat >&2\"]\nstdin = \"" +
+                 secret + "\"\nrepetitions = 1\n");
+  lab_.write("61234/linked.toml",
+             "[experiment]\nname = \"linked\"\n[[benchmark]]\nname = \"b\"\n"
+             "build = \"cat linked.txt && cp linked.txt ${OUT}\"\nsources = [\"linked.txt\"]\n"
+             "run = [\"sh\", \"-c\", \"cat ${OUT} >&2\"]\nrepetitions = 1\n");
+  for (const char* plan : {"stdin", "linked"}) {
+    const Output run = as(ada, {"submit", "--wait", "--fail-on", "trials",
+                                lab_.path("61234/" + std::string(plan) + ".toml")});
+    EXPECT_EQ(run.code, 5) << plan << run.err;
+  }
+  const json trials = json::parse(as(ada, {"export", "--format", "json", "1"}).out);
+  ASSERT_EQ(trials.size(), 1U);
+  EXPECT_EQ(trials[0]["status"], "not_started");
+  EXPECT_THAT(trials[0]["reason"].get<std::string>(),
+              HasSubstr("cannot open the stdin file " + secret));
+  EXPECT_THAT(as(ada, {"logs", "2"}).out, HasSubstr("cat: linked.txt"));
+  for (const char* id : {"1", "2"})
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"logs", id},
+                                                  {"export", id},
+                                                  {"export", "--format", "json", id},
+                                                  {"status", id},
+                                                  {"report", id}}) {
+      const Output said = as(ada, words);
+      EXPECT_THAT(said.out + said.err, Not(HasSubstr(text))) << words.front() << id;
+    }
+  // Nothing in the cache changes any more.
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  for (const fs::directory_entry& each : fs::recursive_directory_iterator("/var/cache/stabd"))
+    if (fs::is_regular_file(each.symlink_status()))
+      EXPECT_FALSE(read_file(each.path(), 1 << 20).value_or("").contains(text)) << each.path();
+  start_daemon({});
 }
 
 TEST_F(Users, AreToldWithTheirOwnRights) {
