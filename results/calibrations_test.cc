@@ -42,10 +42,12 @@ class CalibrationsTest : public ::testing::Test {
   // An experiment on the machine, with all of its trials; `wall` says how long each takes. A trial
   // that takes less than 0 timed out after so long.
   store::Experiment experiment(const std::string& text, store::Id machine,
-                               const std::function<std::int64_t(const store::Trial&)>& wall) {
+                               const std::function<std::int64_t(const store::Trial&)>& wall,
+                               std::uint32_t user = 0) {
     const plan::Plan plan = plan::good_plan(text);
     store::Experiment added{.name = "quiet",
                             .plan = text,
+                            .uid = user,
                             .state = "done",
                             .started_ns = 1'700'000'000'000'000'000,
                             .trials = plan::count_trials(plan),
@@ -72,8 +74,9 @@ class CalibrationsTest : public ::testing::Test {
   // A millisecond, and up to one percent more.
   std::int64_t noisy() { return static_cast<std::int64_t>(1'000'000 + random_.below(10'000)); }
 
-  store::Experiment calibrate(store::Id machine, const std::string& plan = calibration) {
-    store::Experiment done = experiment(plan, machine, [&](const auto&) { return noisy(); });
+  store::Experiment calibrate(store::Id machine, const std::string& plan = calibration,
+                              std::uint32_t user = 0) {
+    store::Experiment done = experiment(plan, machine, [&](const auto&) { return noisy(); }, user);
     const auto rows = calibration_of(*store_, done);
     EXPECT_TRUE(rows) << rows.error().message;
     const auto kept = store_->add_calibrations(*rows);
@@ -236,6 +239,20 @@ TEST_F(CalibrationsTest, OfOneUserIsNoneOfAnothers) {
   EXPECT_EQ(floor_of(60002)->by_user, 0U);
   EXPECT_FALSE(floor_of(60002)->by_same_user);
   EXPECT_EQ(floor_of(60001)->calibration, "of ada") << "the latest of those that count";
+}
+
+TEST_F(CalibrationsTest, OfOneUserAreNotQuotedInReportsOfAnother) {
+  calibrate(machine_, calibration, 60001);
+  const auto report_for = [&](std::uint32_t user) {
+    return make_document(
+        *store_, experiment(comparison, machine_, [&](const auto&) { return noisy(); }, user), "");
+  };
+  const auto own = report_for(60001);
+  const auto of_another = report_for(60002);
+  ASSERT_TRUE(own && of_another);
+  ASSERT_TRUE(own->noise);
+  EXPECT_EQ(own->noise->by_user, 60001U);
+  EXPECT_FALSE(of_another->noise);
 }
 
 TEST_F(CalibrationsTest, AVerdictOnLessThanTheNoiseFloorHasANote) {
