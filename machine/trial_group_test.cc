@@ -98,6 +98,19 @@ TEST_F(TrialGroupTest, ARefusedProcessIsKnown) {
   EXPECT_THAT(group_->reached(), HasSubstr("1024 processes and threads"));
 }
 
+// Otherwise a trial without a limit could use up the machine's processes.
+TEST_F(TrialGroupTest, WithoutALimitOfThePlanTheKernelAllowsMostTasks) {
+  const std::string door = group_->doors().back();
+  const std::string limit = door.substr(0, door.rfind('/')) + "/pids.max";
+  const auto allowed = [&] { return read_file(limit, 4096).value_or("cannot be read"); };
+  const std::string most = std::to_string(most_tasks()) + "\n";
+  EXPECT_EQ(allowed(), most);
+  ASSERT_TRUE(group_->bound(0, 1));
+  EXPECT_EQ(allowed(), "1024\n");
+  ASSERT_TRUE(group_->bound(0, 0));
+  EXPECT_EQ(allowed(), most);
+}
+
 TEST_F(TrialGroupTest, ItsSharedMemoryIsThatOfFilesThatNobodyMaps) {
   EXPECT_EQ(in_group([] {
               if (!is_in_group()) return 1;
