@@ -6,11 +6,13 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -306,6 +309,64 @@ TEST_F(Users, SayNothingToADaemonOfAnotherUserThatTheyDidNotName) {
   EXPECT_EQ(list(ada, {"--socket", socket}).code, 0);
   kill(daemon, SIGTERM);
   EXPECT_EQ(end_of(daemon), 0);
+}
+
+// A /tmp of our own until the end of the test, for us and for what we start.
+class OwnTmp {
+ public:
+  OwnTmp() : mounted_(mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") == 0) {}
+  OwnTmp(const OwnTmp&) = delete;
+  OwnTmp& operator=(const OwnTmp&) = delete;
+  ~OwnTmp() {
+    if (mounted_) umount2("/tmp", MNT_DETACH);
+  }
+  [[nodiscard]] bool is_mounted() const { return mounted_; }
+
+ private:
+  bool mounted_;
+};
+
+// Listens as this user where stabctl looks first without HOME and the XDG variables.
+[[noreturn]] void listen_in_tmp_as(uid_t user, const Fd& socket) {
+  const std::string folder = "/tmp/.local/state/stabd";
+  if (setgroups(0, nullptr) != 0 || setresgid(user, user, user) != 0 ||
+      setresuid(user, user, user) != 0)
+    _exit(1);
+  umask(0);  // everybody may connect
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder + "/stabd.sock").copy(address.sun_path, sizeof address.sun_path - 1);
+  const bool listens =
+      bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      listen(socket.get(), 8) == 0;
+  _exit(listens ? 0 : 2);
+}
+
+// To a client the socket is bob's, who called listen(), although only we accept what comes.
+TEST_F(Users, SayNothingToASocketThatAnotherUserPutIntoTmp) {
+  const OwnTmp tmp;
+  ASSERT_TRUE(tmp.is_mounted());
+  const std::string stabctl = std::string(STAB_BIN_DIR) + "/stabctl";
+  if (access(stabctl.c_str(), X_OK) != 0) GTEST_SKIP() << "stabctl itself is in /tmp";
+  const Fd listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const pid_t listener = fork();
+  if (listener == 0) listen_in_tmp_as(bob, listening);
+  ASSERT_EQ(end_of(listener), 0);
+  const std::string number = std::to_string(ada);
+  const pid_t list = start_program({"/usr/bin/env", "-i", "/usr/bin/setpriv", "--clear-groups",
+                                    "--reuid", number, "--regid", number, stabctl, "list"},
+                                   "/", "/run/list.txt");
+  EXPECT_EQ(end_of(list), 1);
+  EXPECT_THAT(read_file("/run/list.txt", 1 << 16).value_or(""),
+              HasSubstr("the daemon at /tmp/.local/state/stabd/stabd.sock runs as user 61235, not "
+                        "as you or root"));
+  const Fd client(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  ASSERT_TRUE(client) << "ada did not look there";
+  std::array<char, 256> record{};
+  EXPECT_EQ(read(client.get(), record.data(), record.size() - 1), 0)
+      << "bob heard: " << record.data();
 }
 
 TEST_F(Users, DoNotSubmitTrialsThatAreLongerThanATurn) {
