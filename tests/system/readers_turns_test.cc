@@ -86,8 +86,14 @@ TEST_F(Readers, BesideAPlanThatWantsAQuietMachineAReportIsReadBetweenBlocks) {
 // Whoever asks waits for no trial of somebody else, however long it takes; its row says what ran beside it.
 TEST_F(Readers, NobodyWaitsForTheEndOfALongTrial) {
   ASSERT_TRUE(start());
+  lab_.write("fails.toml",
+             "[experiment]\nname = \"fails\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 1\n"
+             "run = [\"false\"]\n");
+  const int fails = lab_.submit("fails.toml");
+  ASSERT_NE(fails, 0);
   for (const std::string& how :
        {"quiesce = \"best-effort\""s, "wait_for_quiet = \"1ms\"\nquiet_load = \"100%\""s}) {
+    ASSERT_TRUE(lab_.wait_until_final(fails)) << how;
     lab_.write("plan.toml",
                "[experiment]\nname = \"long\"\n[machine]\n" + how + "\n" +
                    "[[benchmark]]\nname = \"b\"\nrepetitions = 1\ntimeout = \"1h\"\nrun = [\"sh\", "
@@ -103,6 +109,9 @@ TEST_F(Readers, NobodyWaitsForTheEndOfALongTrial) {
     const Output imported = lab_.ctl({"import", lab_.path("one.stab")});
     EXPECT_EQ(imported.code, 0) << how << imported.err;
     std::filesystem::remove(lab_.path("one.stab"));
+    const Output retried = lab_.ctl({"retry", std::to_string(fails)});
+    EXPECT_EQ(retried.code, 0) << how << retried.err;
+    EXPECT_EQ(lab_.state(fails), "queued") << how;
     EXPECT_EQ(lab_.state(id), "running") << how;
     lab_.write("go", "");
     ASSERT_TRUE(lab_.wait_for(id, "done")) << how;
