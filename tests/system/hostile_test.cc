@@ -74,11 +74,27 @@ class Hostile : public ::testing::Test {
 
 TEST_F(Hostile, EscapeSequencesOfABuildNeverReachATerminal) {
   // ESC [ 2 J; the same as one character beyond ASCII; a title; a colour.
-  const int id = build(R"(printf 'x\033[2Jy\302\2332Jz\033]0;title\007w\033[31mred' >&2; exit 1)");
+  constexpr const char* sequences = "x\033[2Jy\302\2332Jz\033]0;title\007w\033[31mred";
+  const std::string print =
+      R"(printf 'x\033[2Jy\302\2332Jz\033]0;title\007w\033[31mred' >&2; exit 1)";
+  const int id = build(print);
   ASSERT_TRUE(lab_.wait_until_final(id));
   const std::string number = std::to_string(id);
-  for (const std::string& verb : {"status " + number, "status --json " + number, "report " + number,
-                                  "export " + number, std::string("list"), "watch " + number}) {
+  // A trial prints them, too, and so its stderr is stored.
+  lab_.write("print.sh", "#!/bin/sh\n" + print + "\n", true);
+  lab_.write("prints.toml",
+             "[experiment]\nname = \"prints\"\n[[benchmark]]\nname = \"b\"\nrun = "
+             "[\"./print.sh\"]\nrepetitions = 1\n");
+  const int prints = lab_.submit("prints.toml");
+  ASSERT_TRUE(lab_.wait_until_final(prints));
+  const std::string other = std::to_string(prints);
+  const std::string stored = "--folder " + lab_.path("state") + " 'SELECT stderr_tail FROM trial'";
+  const std::string asked = "report " + other + " --response '" + sequences + "'";
+  for (const std::string& verb :
+       {"status " + number, "status --json " + number, "report " + number, "export " + number,
+        std::string("list"), "watch " + number, "logs " + number, "logs " + other,
+        "logs --json " + other, "sql " + stored, "sql --json " + stored, "sql --csv " + stored,
+        asked}) {
     const std::string shown = on_terminal(verb);
     EXPECT_THAT(shown, Not(HasSubstr("\x1b[2J"))) << verb;
     EXPECT_THAT(shown, Not(HasSubstr("\x1b]"))) << verb;
@@ -86,7 +102,9 @@ TEST_F(Hostile, EscapeSequencesOfABuildNeverReachATerminal) {
     EXPECT_THAT(shown, Not(HasSubstr("\xc2\x9b"))) << verb;
     EXPECT_THAT(shown, Not(HasSubstr("\x07"))) << verb;
   }
-  EXPECT_THAT(on_terminal("status " + number), HasSubstr("x [2Jy"));
+  for (const std::string& verb :
+       {"status " + number, "logs " + number, "logs " + other, "sql " + stored, asked})
+    EXPECT_THAT(on_terminal(verb), HasSubstr("x [2Jy")) << verb;
   // Into a pipe, too, where a terminal may be at its end.
   EXPECT_THAT(lab_.ctl({"status", number}).out, Not(HasSubstr("\x1b")));
 }
