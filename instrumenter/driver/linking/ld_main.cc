@@ -67,7 +67,8 @@ std::string list_linked(const LinkArguments& link, const LinkSettings& settings,
   const auto folder = scratch.path();
   if (!folder) return "";
   Words words = plain_link(link, settings);
-  words.insert(words.end(), {"-o", *folder + "/listed", "--trace"});
+  // lld 22 refuses inputs that request an executable stack if it is not told to make one.
+  words.insert(words.end(), {"-z", "execstack", "-o", *folder + "/listed", "--trace"});
   return read_output(words).value_or("");
 }
 
