@@ -285,12 +285,17 @@ for off in '' --stab-off; do
     equal "an executable stack, $what $off: quiet" "$(stack_of)" RWE
   done
   # Members that are not linked do not count, nor does anything if the user decides.
-  for what in plain.o 'plain.o libother.a' 'libother.a' 'asks.o -Wl,-z,noexecstack' 'silent.s -z noexecstack'; do
+  for what in plain.o 'plain.o libother.a' 'libother.a' 'silent.s -z noexecstack'; do
     # shellcheck disable=SC2086
     expect "no executable stack, $what $off" "$szc" $off runs_on_stack.c $what -o prog
     [ ! -s .err ] || { fail "no executable stack, $what $off: speaks"; cat .err >&2; }
     equal "no executable stack, $what $off" "$(stack_of)" 'RW '
   done
+  # lld 22 refuses this contradiction, and lld 19 makes no executable stack.
+  refute "-z noexecstack $off" "$szc" $off runs_on_stack.c asks.o -Wl,-z,noexecstack -o prog
+  has "-z noexecstack $off: why" .err 'asks.o: requires an executable stack'
+  expect "-z noexecstack, clang 19 $off" "$szc" --stab-cc=clang-19 $off runs_on_stack.c asks.o -Wl,-z,noexecstack -o prog
+  equal "-z noexecstack, clang 19 $off" "$(stack_of)" 'RW '
   expect "-z execstack $off" "$szc" $off runs_on_stack.c plain.o -Wl,-z,execstack -o prog
   equal "-z execstack $off" "$(stack_of)" RWE
 done
