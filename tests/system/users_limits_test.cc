@@ -344,7 +344,8 @@ class OwnTmp {
   _exit(listens ? 0 : 2);
 }
 
-// To a client the socket is bob's, who called listen(), although only we accept what comes.
+// The kernel tells clients that the socket belongs to bob, because bob's process called listen(). This test accepts the
+// connection itself.
 TEST_F(Users, SayNothingToASocketThatAnotherUserPutIntoTmp) {
   const OwnTmp tmp;
   ASSERT_TRUE(tmp.is_mounted());

@@ -319,8 +319,8 @@ TEST_F(Users, FindNoKeyOfTheSessionThatStartedStabd) {
   EXPECT_TRUE(wait_for_text(own + "told", "found 0"));
 }
 
-// "add" puts two keys each into the keyrings of the session and of the user: one that everybody may read and find, and
-// one that only the user may, whose number it prints. "find" searches for all of them and reads those with the numbers
+// "add" puts two keys into the keyring of the session and two into the keyring of the user. Everybody may read the first
+// key of each keyring. Only its possessor and owner may read the second key, and "add" prints its number. "find" searches for all of them and reads those with the numbers
 // that follow. "clear" empties the user keyring.
 constexpr const char* keys_c = R"c(
 #define _GNU_SOURCE
@@ -335,7 +335,7 @@ static const char* const names[2][2] = {{"stabd-test-session-open", "stabd-test-
                                         {"stabd-test-user-open", "stabd-test-user-own"}};
 static const unsigned rights[] = {0x3f3f3f3f, 0x3f3f0000};
 static int add(void) {
-  // Whoever does not possess a key cannot change its rights.
+  // The kernel lets only a process that possesses a key change its rights. This link gives possession.
   if (syscall(SYS_keyctl, KEYCTL_LINK, keyrings[1], keyrings[0]) != 0) return 1;
   for (int i = 0; i < 2; ++i)
     for (int j = 0; j < 2; ++j) {
@@ -369,8 +369,8 @@ int main(int argc, char** argv) {
 }
 )c";
 
-// Whoever knows the number of a key that its owner shares with everybody can read it, and stabd cannot prevent that.
-// But another user's search never finds it, and the number of a key that is not shared is worth nothing.
+// A user can read a key of another user by its number if the owner shares the key with everybody; stabd cannot prevent
+// that. This test shows that a search does not find such a key, and that a key that is not shared cannot be read.
 TEST_F(Users, FindNoKeysOfEachOther) {
   constexpr int session = -3;
   if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
