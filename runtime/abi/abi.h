@@ -21,6 +21,7 @@
 //      segments.
 //   8. A function has one frame or no frame. Its fields are sorted, lie inside the function and its
 //      frame description, do not overlap, and the fields in code do not overlap the fixups either.
+//      If a field has 8 bits or less, the frame's largest pad is at most narrow_pad.
 //   9. The checksum covers the table from the header to where `pinned` begins.
 // The C++23 programs and the runtime, which has no standard library, share this file: plain structs
 // only.
@@ -31,7 +32,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 8;
+constexpr uint32_t version = 9;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -244,8 +245,8 @@ enum class PadReason : uint8_t {
 };
 
 // To make the frames of a function's copies larger, the runtime adds the pad to each field. First
-// come the fields in code, 32-bit numbers at these offsets, then the fields in the frame
-// description.
+// come the fields in code (code_field), then the fields in the frame description
+// (description_field). The post-link step chose `most` so that no field overflows.
 constexpr uint32_t pad_unit = 16;
 struct Frame {
   uint32_t first_field;
@@ -258,7 +259,20 @@ struct Frame {
 };
 constexpr uint32_t largest_pad = 4080;
 constexpr uint32_t modest_pad = 112;          // for frames that are many, or lie on a small stack
+constexpr uint32_t narrow_pad = 112;          // the largest that fits in a signed 8-bit number
 constexpr uint32_t largest_frame = 1u << 24;  // larger numbers are left as they are
+
+// A field in code is a signed number of 1 or 4 bytes, and at least 0.
+constexpr uint32_t narrow_code_field = 1u << 31;
+inline constexpr uint32_t code_field(uint32_t offset, uint32_t width) {
+  return width == 1 ? narrow_code_field | offset : offset;
+}
+inline constexpr uint32_t code_field_offset(uint32_t field) {
+  return field & ~narrow_code_field;
+}
+inline constexpr uint32_t code_field_width(uint32_t field) {
+  return (field & narrow_code_field) != 0 ? 1 : 4;
+}
 
 // A field in a frame description is an unsigned LEB128 number of `width` bytes.
 inline constexpr uint32_t description_field(uint32_t offset, uint32_t width) {

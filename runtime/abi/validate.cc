@@ -208,8 +208,18 @@ class Checker {
         frame.most > abi::largest_pad / abi::pad_unit || frame.above % 8 != 0)
       return false;
     const uint32_t* fields = elements<uint32_t>(h_, h_.frame_fields) + frame.first_field;
+    if (frame.most > abi::narrow_pad / abi::pad_unit && has_narrow_field(frame, fields))
+      return false;
     return code_fields_hold(f, fields, frame.code_fields) &&
            description_fields_hold(f, fields + frame.code_fields, frame.description_fields);
+  }
+
+  [[nodiscard]] static bool has_narrow_field(const abi::Frame& frame, const uint32_t* fields) {
+    bool found = false;
+    for (uint32_t i = 0; i < frame.code_fields; ++i) found |= abi::code_field_width(fields[i]) == 1;
+    for (uint32_t i = 0; i < frame.description_fields; ++i)
+      found |= abi::description_width(fields[frame.code_fields + i]) == 1;
+    return found;
   }
 
   [[nodiscard]] bool code_fields_hold(const abi::Function& f, const uint32_t* fields,
@@ -218,9 +228,10 @@ class Checker {
     uint32_t fixup = 0;
     uint64_t end = 0;
     for (uint32_t i = 0; i < count; ++i) {
-      const uint64_t offset = fields[i];
-      if (offset < end || f.size < 4 || offset > f.size - 4) return false;
-      end = offset + 4;
+      const uint64_t offset = abi::code_field_offset(fields[i]);
+      const uint64_t width = abi::code_field_width(fields[i]);
+      if (offset < end || offset + width > f.size) return false;
+      end = offset + width;
       while (fixup < f.fixup_count && abi::offset_of(fixups[fixup]) + uint64_t{4} <= offset)
         ++fixup;
       if (fixup < f.fixup_count && abi::offset_of(fixups[fixup]) < end) return false;
@@ -234,7 +245,7 @@ class Checker {
     for (uint32_t i = 0; i < count; ++i) {
       const uint32_t width = abi::description_width(fields[i]);
       const uint64_t offset = abi::description_offset(fields[i]);
-      if (f.fde == 0 || width < 2 || width > 4 || offset < end || offset + width > f.fde_size)
+      if (f.fde == 0 || width < 1 || width > 4 || offset < end || offset + width > f.fde_size)
         return false;
       end = offset + width;
     }

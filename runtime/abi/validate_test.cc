@@ -147,6 +147,31 @@ TEST(Validate, RefusesSizesOfFramesThatAreElsewhere) {
             TableError::bad_frame_size);
 }
 
+// Table 8.
+TEST(Validate, AcceptsSmallFieldsOnlyWithSmallPads) {
+  constexpr std::uint16_t most = abi::narrow_pad / abi::pad_unit;
+  const auto in_code = [](SampleTable& t, std::uint32_t offset, std::uint16_t pad) {
+    t.frames[0].most = pad;
+    t.frame_fields[1] = abi::code_field(offset, 1);
+  };
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 30, most); }), TableError::ok);
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 39, most); }), TableError::ok);
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 30, most + 1); }), TableError::bad_frame_size);
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 40, most); }),
+            TableError::bad_frame_size);  // beyond the code
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 23, most); }),
+            TableError::bad_frame_size);  // in a fix-up
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 17, most); }),
+            TableError::bad_frame_size);  // in the field before
+  EXPECT_EQ(after([&](auto& t) { in_code(t, 18, most); }), TableError::ok);
+  const auto described = [](SampleTable& t, std::uint16_t pad) {
+    t.frames[0].most = pad;
+    t.frame_fields[2] = abi::description_field(20, 1);
+  };
+  EXPECT_EQ(after([&](auto& t) { described(t, most); }), TableError::ok);
+  EXPECT_EQ(after([&](auto& t) { described(t, most + 1); }), TableError::bad_frame_size);
+}
+
 TEST(Validate, RefusesNamesWithoutAnEnd) {
   EXPECT_EQ(after([](auto& t) { t.names.back() = 'x'; }), TableError::bad_array);
 }

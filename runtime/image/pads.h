@@ -8,6 +8,7 @@
 //      pad in all layouts of a run: the stub leads to the current copy, whatever copy made the
 //      frame.
 //   3. Nobody reads or writes a pad whose place is known (abi::Frame::above).
+//   4. With a pad, a number of 8 bits stays below 128.
 #pragma once
 
 #include "runtime/image/image.h"

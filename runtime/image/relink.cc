@@ -221,14 +221,22 @@ void restore(const Image& image) {
   }
 }
 
-// Adds the pad to each field that contains the size of the frame.
+// Adds the pad to each field that contains the size of the frame. In a later layout, `pad` may be
+// negative: it is the difference from the pad of the copy that was copied.
 void pad_frame(const Image& image, uint8_t* copy, uint32_t f, uint32_t pad) {
   const abi::Frame* frame = frame_of(image, f);
   if (frame == nullptr || pad == 0) return;
   const uint32_t* fields =
       elements<uint32_t>(*image.table, image.table->frame_fields) + frame->first_field;
-  for (uint32_t i = 0; i < frame->code_fields; ++i)
-    store32(copy + fields[i], load32(copy + fields[i]) + pad * abi::pad_unit);
+  for (uint32_t i = 0; i < frame->code_fields; ++i) {
+    uint8_t* at = copy + abi::code_field_offset(fields[i]);
+    if (abi::code_field_width(fields[i]) == 1) {
+      *at = static_cast<uint8_t>(*at + pad * abi::pad_unit);
+      STAB_DEBUG(Pads, 4, *at < 0x80);
+    } else {
+      store32(at, load32(at) + pad * abi::pad_unit);
+    }
+  }
 }
 
 }  // namespace
