@@ -335,8 +335,7 @@ class Interpreter {
       case 0x40:
         return advance(code & 0x3f);
       case 0x80:
-        reader.uleb();
-        return true;
+        return save_at(static_cast<std::int64_t>(reader.uleb()));
       case 0xc0:
         return true;
       default:
@@ -361,6 +360,8 @@ class Interpreter {
         reader.uleb();
         return true;
       case 0x05:
+        reader.uleb();
+        return save_at(static_cast<std::int64_t>(reader.uleb()));
       case 0x09:
         reader.uleb();
         reader.uleb();
@@ -383,17 +384,18 @@ class Interpreter {
         return set_offset(reader, own);
       case 0x0f:
         reader.skip(reader.uleb());
+        result.has_expressions = true;
         state_.base = CfaRow::unknown;
         return note_row();
       case 0x10:
       case 0x16:
         reader.uleb();
         reader.skip(reader.uleb());
+        result.has_expressions = true;
         return true;
       case 0x11:
         reader.uleb();
-        reader.sleb();
-        return true;
+        return save_at(reader.sleb());
       default:
         return false;
     }
@@ -402,6 +404,16 @@ class Interpreter {
   bool advance(std::uint64_t delta) {
     location_ += delta * code_align_;
     return location_ <= UINT32_MAX;
+  }
+
+  // A register is saved at the CFA plus this many alignment units.
+  bool save_at(std::int64_t units) {
+    constexpr std::int64_t far = std::int64_t{1} << 32;
+    if (units > far || units < -far || data_align_ > far || data_align_ < -far) return false;
+    const std::int64_t below = -units * data_align_;
+    if (below < 0) result.has_expressions = true;
+    result.deepest = std::max(result.deepest, below);
+    return true;
   }
 
   bool set_offset(ByteReader& reader, bool own) {

@@ -106,7 +106,8 @@ class PadAnalysis {
     function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
     function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
     function_.pad.above = bytes_above();
-    function_.pad.code_fields = flow_.fields;
+    for (const SizeField& field : flow_.fields)
+      function_.pad.code_fields.push_back(abi::code_field(field.place, field.width));
     for (const CfaField& field : fields_)
       function_.pad.description_fields.push_back(abi::description_field(field.place, field.width));
   }
@@ -123,7 +124,7 @@ class PadAnalysis {
     if (flow_.shape == FrameShape::plain && (flags & arguments_in_registers) == 0)
       return PadReason::arguments;
     if (flow_.size < static_pad || flow_.size > abi::largest_frame) return PadReason::no_number;
-    std::ranges::sort(flow_.fields);
+    std::ranges::sort(flow_.fields, {}, &SizeField::place);
     if (flow_.fields.size() < 1 || flow_.fields.size() > UINT16_MAX) return PadReason::no_number;
     return choose_description_fields();
   }
@@ -138,6 +139,8 @@ class PadAnalysis {
   // Chooses the fields that hold while the frame is large.
   PadReason choose_description_fields() {
     if (flow_.shape != FrameShape::plain) return PadReason::none;
+    // A pad lies between the CFA and everything in the lower part.
+    if (cfa_.has_expressions || cfa_.deepest > flow_.upper + 8) return PadReason::description;
     for (const CfaField& field : cfa_.fields) {
       const auto value = static_cast<std::int64_t>(field.value);
       if (value <= flow_.upper + 8) continue;
@@ -223,7 +226,7 @@ class PadAnalysis {
   }
 
   void change_by(std::int64_t delta) {
-    for (const std::uint32_t field : flow_.fields) add_to_code(field, delta);
+    for (const SizeField& field : flow_.fields) add_to_code(field.place, delta);
     for (const CfaField& field : fields_) {
       Patch patch{function_.frame.fde + field.place, {}};
       std::uint64_t value = field.value + static_cast<std::uint64_t>(delta);

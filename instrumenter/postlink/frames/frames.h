@@ -51,6 +51,11 @@ struct CfaField {
 struct CfaTable {
   std::vector<CfaRow> rows;
   std::vector<CfaField> fields;
+  // How far below the CFA the description finds saved registers, at most.
+  std::int64_t deepest = 0;
+  // It computes an address or a value in a way that is not followed, or finds a register above the
+  // CFA.
+  bool has_expressions = false;
 
   [[nodiscard]] const CfaRow* at(std::uint32_t offset) const;
 };
@@ -76,14 +81,24 @@ CfaTable read_cfa(const Program& program, const Function& function);
 //              alignment
 enum class FrameShape : std::uint8_t { plain, framed, realigned };
 
+// A number in an instruction that grows with the frame: K, or K and what was pushed since.
+struct SizeField {
+  std::uint32_t place = 0;  // from the start of the function
+  std::uint8_t width = 0;   // 1 or 4 bytes
+  std::int64_t value = 0;   // as encoded; more than 0
+};
+
 struct FrameFlow {
   abi::PadReason reason = abi::PadReason::none;  // why the frame is not understood
   FrameShape shape = FrameShape::plain;
-  std::int64_t size = 0;              // K
-  std::int64_t upper = 0;             // bytes from the return address down to the lower part
-  std::int64_t base = 0;              // bytes from the return address down to where rbp points
-  std::uint32_t alignment = 16;       // of a realigned frame
-  std::vector<std::uint32_t> fields;  // places of the numbers K, all 32 bits wide
+  bool varies = false;           // a part of the frame has a size that only the running code knows
+  std::int64_t size = 0;         // K
+  std::int64_t upper = 0;        // bytes from the return address down to the lower part
+  std::int64_t base = 0;         // bytes from the return address down to where rbp points
+  std::uint32_t alignment = 16;  // of a realigned frame
+  std::vector<SizeField> fields;
+  // Bytes from the return address down to the stack pointer, by step; nullopt if that is not known.
+  std::vector<std::optional<std::int64_t>> below_entry;
   // The next five are places, in bytes from where the stack pointer is inside. This one is 1 more
   // than the highest direct access by the stack pointer, and lowest_by_rbp is the lowest direct
   // access by rbp.

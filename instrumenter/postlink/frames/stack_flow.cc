@@ -26,19 +26,23 @@ struct Effect {
   };
   Kind kind = Kind::none;
   std::int64_t value = 0;
-  std::uint32_t field = 0;  // place of the value, if it has 32 bits
+  SizeField field{};  // its width is 0 if the runtime cannot enlarge the number
 };
 using Kind = Effect::Kind;
 
-std::uint32_t wide_field(const Instruction& step, NumberField field) {
-  return field.size == 4 ? step.offset + field.at : 0;
+// A negative number would have to become smaller: compilers write `add $-128, %rsp` because 128 does
+// not fit in 8 bits.
+SizeField size_field(const Instruction& step, NumberField field, std::int64_t encoded) {
+  if ((field.size != 1 && field.size != 4) || encoded <= 0) return {};
+  return {step.offset + field.at, field.size, encoded};
 }
 
 Effect effect_of_address(const Instruction& step) {
   const Memory& memory = *step.memory;
   const bool by_rsp = memory.base == rsp_number;
   if (memory.is_indexed() || (!by_rsp && memory.base != rbp_number)) return {Kind::set};
-  return {by_rsp ? Kind::add : Kind::restore, memory.displacement, wide_field(step, memory.field)};
+  return {by_rsp ? Kind::add : Kind::restore, memory.displacement,
+          size_field(step, memory.field, memory.displacement)};
 }
 
 Effect effect_of_value(const Instruction& step) {
@@ -48,7 +52,7 @@ Effect effect_of_value(const Instruction& step) {
     return {step.to == rbp_number ? Kind::save : Kind::none};
   if (to_rsp && step.does == Does::address) return effect_of_address(step);
   if (to_rsp && step.added())
-    return {Kind::add, *step.added(), wide_field(step, step.number_field)};
+    return {Kind::add, *step.added(), size_field(step, step.number_field, *step.number)};
   if (to_rsp && step.alignment()) return {Kind::align, *step.alignment()};
   if (to_rsp && step.writes == bit(rsp_number)) return {Kind::set};
   if (has(step.reads | step.writes, rsp_number)) return {Kind::unknown};
@@ -205,9 +209,9 @@ class Follower {
         return;
       case Kind::push:
         if (step.to == rbp_number) popped_base(state);
-        return add_to(step, effect, state);
+        return add_to(effect, state);
       case Kind::add:
-        return add_to(step, effect, state);
+        return add_to(effect, state);
       case Kind::align:
         return align(state, effect.value);
       case Kind::save:
@@ -234,12 +238,12 @@ class Follower {
     if (has_base_ && state.inside) fail(PadReason::unclear_stack);
   }
 
-  void add_to(const Instruction& step, const Effect& effect, Flow& state) {
+  void add_to(const Effect& effect, Flow& state) {
     if (state.dynamic) {
       if (effect.value >= result_.size) fail(PadReason::unclear_stack);
       return;
     }
-    if (!state.inside) return add_outside(step, effect, state);
+    if (!state.inside) return add_outside(effect, state);
     const std::int64_t depth = state.depth - effect.value;
     if (depth >= 0) {
       state.depth = depth;
@@ -251,7 +255,7 @@ class Follower {
     state = {false, false, result_.upper};
   }
 
-  void add_outside(const Instruction& step, const Effect& effect, Flow& state) {
+  void add_outside(const Effect& effect, Flow& state) {
     const std::int64_t value = effect.value;
     if (effect.kind != Kind::add) {
       state.depth -= value;
@@ -259,8 +263,7 @@ class Follower {
       return;
     }
     if (value >= 0) return fail(PadReason::unclear_stack);
-    // The number in `lea -K(%rsp), %rsp` would have to become smaller.
-    if (effect.field == 0 || step.does == Does::address) return fail(PadReason::no_number);
+    if (effect.field.width == 0) return fail(PadReason::no_number);
     const bool first = !has_size_;
     if (first) {
       has_size_ = true;
@@ -274,8 +277,9 @@ class Follower {
   }
 
   void note_field(const Effect& effect) {
-    if (effect.field == 0) return fail(PadReason::no_number);
-    if (std::ranges::find(result_.fields, effect.field) == result_.fields.end())
+    if (effect.field.width == 0) return fail(PadReason::no_number);
+    if (std::ranges::find(result_.fields, effect.field.place, &SizeField::place) ==
+        result_.fields.end())
       result_.fields.push_back(effect.field);
   }
 
@@ -334,11 +338,20 @@ class Follower {
   }
 
   void check_accesses() {
+    result_.varies = varies_;
     result_.depths.resize(steps_.size());
+    result_.below_entry.resize(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (!states_[i]) continue;
       const Flow& state = *states_[i];
       if (state.inside && !state.dynamic) result_.depths[i] = state.depth;
+      if (!state.dynamic)
+        result_.below_entry[i] =
+            state.inside ? result_.upper + result_.size + state.depth : state.depth;
+      result_.varies |= state.dynamic;
+      // By the frame description alone, such a place could lie inside.
+      if (result_.shape == FrameShape::plain && !state.inside && state.depth > result_.upper)
+        fail(PadReason::description);
       const Instruction& step = steps_[i];
       const bool moves_rsp = step.does == Does::address && step.to == rsp_number;
       if (!step.memory || moves_rsp) continue;

@@ -55,7 +55,7 @@ struct StackPad {
   std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
   std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
-  std::vector<std::uint32_t> code_fields;  // 32-bit numbers in the code
+  std::vector<std::uint32_t> code_fields;  // in the form of abi::code_field
   std::vector<std::uint32_t> description_fields;  // in the form of abi::description_field
 };
 
