@@ -478,6 +478,97 @@ class Step {
   StackState& state_;
 };
 
+// Notes how one instruction after the other uses addresses of the stack.
+class UseWatch {
+ public:
+  // `before` holds at the instruction, and `after` is the state that it leaves.
+  void look_at(const Instruction& next, const StackState& before, const StackState& after) {
+    const StackValue& rsp = before.rsp();
+    const bool known = rsp.is_place() && rsp.base == 0;
+    use_.below_entry.push_back(known ? std::optional(-rsp.distance) : std::nullopt);
+    use_.is_followed &= known;
+    if (next.memory) look_at_place(next, before);
+    look_at_values(next, before, after);
+    look_at_memory(next, before);
+  }
+  void pass_over() { use_.below_entry.emplace_back(); }
+
+  StackUse take() {
+    use_.remembers = stores_ && compares_;
+    use_.is_followed &= !(enters_vector_ && leaves_vector_);
+    return std::move(use_);
+  }
+
+ private:
+  static StackValue value_of(const StackState& state, std::uint8_t number) {
+    return number == no_register ? StackValue{} : state.registers[number];
+  }
+
+  void note(const StackValue& place) {
+    const bool known = place.is_own() && place.base == 0 && place.highest < StackValue::anywhere;
+    use_.is_followed &= known;
+    if (known) use_.highest = std::max(use_.highest, place.highest);
+  }
+
+  void look_at_place(const Instruction& next, const StackState& before) {
+    const Memory& memory = *next.memory;
+    const StackValue base = value_of(before, memory.base);
+    const StackValue index = value_of(before, memory.index);
+    if (!base.is_involved() && !index.is_involved()) return;
+    const bool is_address = next.does == Does::address;
+    if (is_address && next.to == rsp_number && next.bits == 64 && !memory.is_indexed()) return;
+    const bool simple = !memory.is_indexed() && !memory.foreign && next.does != Does::pop &&
+                        !(is_address && next.bits != 64);
+    use_.is_followed &= simple;
+    if (simple) note(base.plus(memory.displacement));
+  }
+
+  void look_at_values(const Instruction& next, const StackState& before, const StackState& after) {
+    if (next.does == Does::call) return;
+    for (std::uint8_t i = 0; i < register_count; ++i) {
+      const StackValue& value = before.registers[i];
+      const bool by_itself =
+          has(next.stores_by, i) || (next.does == Does::string && has(next.reads, i));
+      if (by_itself && value.is_involved()) note(value);
+      if (i == rsp_number || !has(next.writes, i) || !after.registers[i].is_involved()) continue;
+      if (next.does == Does::string) continue;  // the end of what was noted
+      look_at_made(next, after.registers[i]);
+    }
+  }
+
+  // What a register held before, or what lay in memory, was looked at when it was made. It is of
+  // interest here only as the stack pointer itself.
+  void look_at_made(const Instruction& next, const StackValue& made) {
+    const bool moved =
+        next.copies() || next.loads() || next.does == Does::pop || next.does == Does::leave;
+    if (moved && !(made.is_own() && made.base == 0 && made.highest < StackValue::anywhere)) return;
+    note(made);
+  }
+
+  void look_at_memory(const Instruction& next, const StackState& before) {
+    unsigned own = 0;
+    unsigned others = next.memory ? 1 : 0;
+    for (std::size_t i = 0; i < register_count; ++i)
+      if (has(next.reads, i)) ++(before.registers[i].is_involved() ? own : others);
+    // It takes a value out of a vector register, where compilers may keep an address.
+    leaves_vector_ |= next.does == Does::other && next.bits == 64 && next.to != no_register &&
+                      next.reads == 0 && !next.memory;
+    if (own == 0) return;
+    if (next.does == Does::compare && !next.number && others != 0) compares_ = true;
+    if (next.does == Does::push || next.does == Does::call || !next.passes_on) return;
+    const bool inside = next.memory && (value_of(before, next.memory->base).is_involved() ||
+                                        value_of(before, next.memory->index).is_involved());
+    stores_ |= !inside;
+    enters_vector_ |= !next.memory;
+  }
+
+  StackUse use_;
+  bool stores_ = false;
+  bool compares_ = false;
+  bool enters_vector_ = false;
+  bool leaves_vector_ = false;
+};
+
 class Search {
  public:
   Search(std::span<const CodePart> parts, bool compiled) : compiled_(compiled) {
@@ -517,6 +608,21 @@ class Search {
       work();
     }
     return found_;
+  }
+
+  // Call this after run().
+  [[nodiscard]] StackUse use() const {
+    UseWatch watch;
+    for (std::size_t i = 0; i < code_.size(); ++i) {
+      if (!states_[i]) {
+        watch.pass_over();
+        continue;
+      }
+      StackState after = *states_[i];
+      Step(code_[i], static_cast<std::uint32_t>(i) + 1, compiled_, after).run();
+      watch.look_at(code_[i], *states_[i], after);
+    }
+    return watch.take();
   }
 
  private:
@@ -713,6 +819,14 @@ class Search {
 
 std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool compiled) {
   return Search(parts, compiled).run();
+}
+
+StackUse find_stack_use(const CodePart& part) {
+  Search search({&part, 1}, false);
+  const bool switches = search.run().has_value();
+  StackUse use = search.use();
+  use.is_followed &= !switches;
+  return use;
 }
 
 }  // namespace stab::instrumenter

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds code that may put the stack pointer on another stack. Any write to the stack pointer may
+// Follows addresses of the stack: finds code that may put the stack pointer on another stack, and
+// the places of its frame that a function uses by such addresses. Any write to the stack pointer may
 // do so, unless the value is certainly a place of the function's own stack: after an addition or
 // subtraction of a number, a push, a pop or an alignment, or if it comes from a frame pointer that
 // was made from the stack pointer in this call, or was saved in this call in a register or in a
@@ -37,5 +38,25 @@ struct CodePart {
 // instruction that is not proved to keep the stack. `compiled`: a word of the frame that holds the
 // stack pointer is never an object of the program.
 std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool compiled);
+
+// Tells how a function uses addresses of its own stack. A place is a distance from the return
+// address.
+struct StackUse {
+  // False if code computes such an address, or accesses memory by one, and it is not certain which
+  // place that is. Indexed accesses count: a compiler may begin at a place in one object, and add
+  // an index that always leads to another object.
+  bool is_followed = true;
+  // The highest place that the code accesses or computes, except by pushes, pops and calls.
+  std::int64_t highest = INT64_MIN;
+  // The function stores such an address outside of its frame, and compares another address with
+  // one. So it may expect to find its frame where a frame was before.
+  bool remembers = false;
+  // By instruction: how far the stack pointer is below the return address; nullopt where control
+  // does not come, or that is not known.
+  std::vector<std::optional<std::int64_t>> below_entry{};
+};
+
+// `part` is a whole function, and all its instructions are known.
+StackUse find_stack_use(const CodePart& part);
 
 }  // namespace stab::instrumenter

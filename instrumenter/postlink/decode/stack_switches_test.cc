@@ -2,6 +2,7 @@
 #include "instrumenter/postlink/decode/stack_switches.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,18 +27,34 @@ class Switches : public testing::Test {
 
   // Whether assembly, as one function, may switch stacks. `more` says what else is known of it.
   bool switches(const std::string& assembly, bool compiled = false, const CodePart& more = {}) {
+    const ElfFile file = assemble(assembly);
+    const CodePart part = part_of(file, more);
+    const bool interesting = decode_function(part.code, part.start).sets_stack_pointer;
+    return interesting && find_switch({&part, 1}, compiled).has_value();
+  }
+
+  StackUse use(const std::string& assembly) {
+    const ElfFile file = assemble(assembly);
+    return find_stack_use(part_of(file, {}));
+  }
+
+  ElfFile assemble(const std::string& assembly) {
     std::ofstream(folder_ / "a.s") << ".text\nf:\n" << assembly << "\n";
     const std::string output = (folder_ / "a.so").string();
     const std::string command = fmt::format("clang-22 -nostdlib -shared -fuse-ld=lld {} -o {}",
                                             (folder_ / "a.s").string(), output);
     EXPECT_EQ(std::system(command.c_str()), 0);
-    const auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
-    const Elf64_Shdr* text = file->section(".text");
+    auto file = ElfFile::parse(*read_file(output, std::size_t{1} << 20));
+    EXPECT_TRUE(file);
+    return std::move(*file);
+  }
+
+  static CodePart part_of(const ElfFile& file, const CodePart& more) {
+    const Elf64_Shdr* text = file.section(".text");
     CodePart part = more;
     part.start = text->sh_addr;
-    part.code = file->contents(*text);
-    const bool interesting = decode_function(part.code, part.start).sets_stack_pointer;
-    return interesting && find_switch({&part, 1}, compiled).has_value();
+    part.code = file.contents(*text);
+    return part;
   }
 
   std::filesystem::path folder_;
@@ -327,6 +344,73 @@ TEST_F(Switches, AJumpBehindACallThatNeverReturnsIsNone) {
                false, known));
   // What follows is no jump, and counts.
   EXPECT_TRUE(switches(lowered + "mov %rsi,%rsp; ret", false, known));
+}
+
+class Uses : public Switches {
+ protected:
+  // A frame of 40 bytes below one saved register, so the highest place in it is at -16.
+  StackUse use_in_frame(const std::string& body) {
+    return use("push %rbx; sub $40,%rsp; " + body + "; add $40,%rsp; pop %rbx; ret");
+  }
+};
+
+TEST_F(Uses, FollowTheStackPointer) {
+  const StackUse found = use_in_frame("push %rax; call f; pop %rcx");
+  EXPECT_TRUE(found.is_followed);
+  EXPECT_EQ(found.highest, INT64_MIN);
+  EXPECT_THAT(found.below_entry, testing::ElementsAre(0, 8, 48, 56, 56, 48, 8, 0));
+  EXPECT_FALSE(use("push %rbp; mov %rsp,%rbp; sub %rdi,%rsp; call f; leave; ret").is_followed);
+}
+
+TEST_F(Uses, AreAccessesAndAddresses) {
+  EXPECT_EQ(use_in_frame("mov 8(%rsp),%rax").highest, -40);
+  EXPECT_EQ(use_in_frame("lea 32(%rsp),%rdi; call f").highest, -16);
+  EXPECT_EQ(use_in_frame("mov %rsp,%rdi; call f").highest, -48);
+  EXPECT_EQ(use_in_frame("mov %rsp,%rdi; mov 56(%rdi),%rax").highest, 8);
+  EXPECT_EQ(use_in_frame("lea 16(%rsp),%rax; add $40,%rax; call f").highest, 8);
+  EXPECT_EQ(use_in_frame("lea 16(%rsp),%rax; mov %rax,(%rsp); mov (%rsp),%rcx; mov 40(%rcx),%rdx")
+                .highest,
+            8);
+  EXPECT_EQ(use("lea 8(%rsp),%r10; push %rbx; call f; pop %rbx; ret").highest, 8);
+  EXPECT_EQ(use_in_frame("lea 8(%rsp),%rdi; mov $4,%ecx; rep stosq; call f").highest, -40);
+  EXPECT_TRUE(use_in_frame("lea 8(%rsp),%rdi; mov $4,%ecx; rep stosq; call f").is_followed);
+  // A frame pointer of somebody else, and what does not lie on the stack.
+  const StackUse other = use_in_frame("mov 8(%rbp,%rax,8),%rcx; mov %rcx,(%rdi,%rsi)");
+  EXPECT_TRUE(other.is_followed);
+  EXPECT_EQ(other.highest, INT64_MIN);
+}
+
+// The compiler may mean an object above the frame, and count from a place below it.
+TEST_F(Uses, ThatDependOnNumbersAreNotFollowed) {
+  EXPECT_FALSE(use_in_frame("mov 8(%rsp,%rdi,8),%rax").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp,%rdi,8),%rax").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; mov (%rax,%rdi),%ecx").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; mov (%rdi,%rax),%ecx").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; add %rdi,%rax").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; and $-32,%rax").is_followed);
+  EXPECT_FALSE(use_in_frame("mov %rsp,%rax; sub %rax,%rdi").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%eax").is_followed);
+  EXPECT_FALSE(
+      use_in_frame("lea 8(%rsp),%rax; 1: movl $0,(%rax); add $4,%rax; cmp %rax,%rdi; jne 1b")
+          .is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; test %edi,%edi; cmovne %rax,%rcx; mov (%rcx),%edx")
+                   .is_followed);
+}
+
+TEST_F(Uses, InVectorRegistersAreNotFollowed) {
+  EXPECT_TRUE(use_in_frame("lea 8(%rsp),%rax; movq %rax,%xmm0; movups %xmm0,16(%rsp)").is_followed);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; movq %rax,%xmm0; movq %xmm0,%rcx").is_followed);
+}
+
+TEST_F(Uses, MayRememberAPlace) {
+  const std::string store = "lea 8(%rsp),%rax; mov %rax,(%rdi); ";
+  const std::string compare = "lea 8(%rsp),%rax; cmp (%rsi),%rax; ";
+  EXPECT_FALSE(use_in_frame(store).remembers);
+  EXPECT_FALSE(use_in_frame(compare).remembers);
+  EXPECT_TRUE(use_in_frame(store + compare).remembers);
+  EXPECT_TRUE(use_in_frame(store + "mov (%rsi),%rcx; cmp %rcx,%rax").remembers);
+  EXPECT_FALSE(use_in_frame(store + "lea 16(%rsp),%rcx; cmp %rcx,%rax").remembers);
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; mov %rax,(%rsp); cmp (%rsi),%rax").remembers);
 }
 
 TEST_F(Switches, OrderMatters) {
