@@ -553,6 +553,8 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     if (next.end() <= beginning) watch.look_at(next);
     if (const auto field = pc_relative_field(next)) result.operands.push_back(*field);
     result.jumps_anywhere |= next.does == Does::jump_anywhere;
+    result.calls |= next.does == Does::call;
+    result.calls_anywhere |= next.does == Does::call && next.target == 0;
     result.sets_stack_pointer |= sets_stack_pointer(next);
     result.values |= values_written(next);
     if (pushed.mixes(next)) result.values |= bit(next.to);

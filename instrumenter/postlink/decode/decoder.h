@@ -183,6 +183,8 @@ struct DecodedFunction {
   bool complete = false;               // every byte belongs to an instruction that is known
   bool open_end = false;               // control may run past the last byte
   bool jumps_anywhere = false;         // there is a jump by a register or by memory
+  bool calls = false;                  // there is a call
+  bool calls_anywhere = false;         // there is a call by a register or by memory
   bool takes_return_address = false;   // reads or changes it, as far as its beginning shows
   bool sets_stack_pointer = false;     // other than by pushing, popping, and adding numbers
   bool may_set_stack_pointer = false;  // the same, in bytes behind an instruction that is not known

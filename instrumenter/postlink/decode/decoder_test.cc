@@ -39,6 +39,11 @@ TEST(Decoder, FindsCallsAndJumps) {
   const auto f = decode({0xe8, 0x10, 0, 0, 0, 0x0f, 0x85, 5, 0, 0, 0, 0xeb, 0x00, 0xc3});
   EXPECT_TRUE(f.complete);
   EXPECT_FALSE(f.open_end);
+  EXPECT_TRUE(f.calls);
+  EXPECT_FALSE(f.calls_anywhere);
+  EXPECT_TRUE(decode({0xff, 0xd0, 0xc3}).calls_anywhere);              // call *%rax; ret
+  EXPECT_TRUE(decode({0xff, 0x15, 0, 0, 0, 0, 0xc3}).calls_anywhere);  // call *0(%rip); ret
+  EXPECT_FALSE(decode({0xeb, 0, 0xc3}).calls);                         // jmp +0; ret
   EXPECT_THAT(operands(f),
               ElementsAre(Seen{1, 4, here + 5 + 0x10, Use::call},
                           Seen{7, 4, here + 11 + 5, Use::jump}, Seen{12, 1, here + 13, Use::jump}));

@@ -263,7 +263,7 @@ void analyse_stack(Program& program) {
       by_function[program.index(*function)].push_back(&record);
   read_call_types(program);
   const auto entered = entered_inside(program);
-  const std::vector<bool> recursive = recursive_functions(program);
+  const std::vector<bool> recursive = recursive_functions(program, CallsByPointer::noted);
   read_entry_pads(program, recursive);
   for (Function& function : program.functions)
     function.pad.changes_stack =

@@ -26,10 +26,14 @@ std::string_view describe(abi::PadReason reason);
 // Notes in the functions where calls by pointers may lead.
 void read_call_types(Program& program);
 
+// The calls by pointers that count: those that the pass noted, by their types, or also those of
+// other code, which may lead to any function whose address is taken.
+enum class CallsByPointer : std::uint8_t { noted, all };
+
 // Finds the functions that may be on the stack many times: returns for each function whether a
 // chain of calls may lead from it back to itself. A call by a pointer may lead to any function of
 // its type whose address is taken. The calls that other libraries make are not known.
-std::vector<bool> recursive_functions(const Program& program);
+std::vector<bool> recursive_functions(const Program& program, CallsByPointer calls);
 
 // The canonical frame address of a function at each instruction, according to its frame
 // description.

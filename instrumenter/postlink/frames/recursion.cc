@@ -34,22 +34,28 @@ void find_taken_addresses(Program& program) {
   }
 }
 
-}  // namespace
-
-void read_call_types(Program& program) {
-  const Elf64_Shdr* section = program.file->section(abi::calls_section);
-  if (section == nullptr) return;
-  ByteReader reader(program.file->contents(*section));
+void read_types(Program& program, std::span<const std::uint8_t> records) {
+  ByteReader reader(records);
   while (!reader.at_end()) {
     Function* function = program.find(reader.number<std::uint64_t>());
     const std::uint32_t own = reader.word();
     const auto count = reader.number<std::uint16_t>();
-    if (function != nullptr) function->type = own;
+    if (function != nullptr) {
+      function->is_typed = true;
+      function->type = own;
+    }
     for (unsigned i = 0; i < count && reader.ok(); ++i) {
       const std::uint32_t called = reader.word();
       if (function != nullptr) function->called_types.push_back(called);
     }
   }
+}
+
+}  // namespace
+
+void read_call_types(Program& program) {
+  if (const Elf64_Shdr* section = program.file->section(abi::calls_section))
+    read_types(program, program.file->contents(*section));
   find_taken_addresses(program);
 }
 
@@ -58,7 +64,7 @@ namespace {
 // Tarjan's strongly connected components (SIAM Journal on Computing 1, 1972), without recursion.
 class Components {
  public:
-  explicit Components(const Program& program)
+  Components(const Program& program, CallsByPointer calls)
       : functions_(program.functions.size()), callees_(functions_) {
     for (std::size_t f = 0; f < functions_; ++f) {
       const Function& function = program.functions[f];
@@ -76,6 +82,7 @@ class Components {
       if (function.address_taken && function.type != 0)
         callees_[node_of(function.type)].push_back(static_cast<std::uint32_t>(f));
     }
+    if (calls == CallsByPointer::all) add_unknown_calls(program);
     numbers_.resize(callees_.size(), 0);
     lowest_.resize(callees_.size(), 0);
     on_stack_.resize(callees_.size(), false);
@@ -101,6 +108,21 @@ class Components {
         types_.try_emplace(type, static_cast<std::uint32_t>(callees_.size()));
     if (is_new) callees_.emplace_back();
     return place->second;
+  }
+
+  void add_unknown_calls(const Program& program) {
+    const auto any = static_cast<std::uint32_t>(callees_.size());
+    const std::uint32_t untyped = any + 1;
+    callees_.resize(callees_.size() + 2);
+    for (const auto& [type, node] : types_) callees_[node].push_back(untyped);
+    for (std::uint32_t f = 0; f < functions_; ++f) {
+      const Function& function = program.functions[f];
+      const bool leads = function.decoded.calls_anywhere || function.decoded.jumps_anywhere;
+      if (leads && !function.is_typed) callees_[f].push_back(any);
+      if (!function.address_taken) continue;
+      callees_[any].push_back(f);
+      if (function.type == 0) callees_[untyped].push_back(f);
+    }
   }
 
   void enter(std::uint32_t f) {
@@ -157,8 +179,8 @@ class Components {
 
 }  // namespace
 
-std::vector<bool> recursive_functions(const Program& program) {
-  return Components(program).run();
+std::vector<bool> recursive_functions(const Program& program, CallsByPointer calls) {
+  return Components(program, calls).run();
 }
 
 }  // namespace stab::instrumenter

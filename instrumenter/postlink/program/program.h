@@ -95,6 +95,7 @@ class Function {
   std::vector<std::uint32_t> table_targets;  // offsets that the jump tables lead to
   std::vector<std::uint32_t> behind_ends;    // offsets behind calls that never return
   StackPad pad;
+  bool is_typed = false;   // the pass noted its type and the types that it calls
   std::uint32_t type = 0;  // its type for calls by pointers; 0: unknown, or no pointer leads to it
   bool address_taken = false;
   std::vector<std::uint32_t> callees_by_name;  // functions of this file whose symbols it uses
