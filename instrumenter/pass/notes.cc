@@ -128,6 +128,35 @@ void note_compiled_frames(const std::vector<llvm::Function*>& compiled) {
 
 namespace {
 
+std::string symbol_of(const llvm::Function& function) {
+  llvm::Mangler mangler;
+  llvm::SmallString<64> name;
+  mangler.getNameWithPrefix(name, &function, false);
+  return std::string(name.str());
+}
+
+}  // namespace
+
+std::vector<const llvm::Function*> find_left_alone(const llvm::Module& module, bool all) {
+  std::vector<const llvm::Function*> found;
+  for (const llvm::Function& function : module)
+    if (!function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
+        (all || is_left_alone(function) || has_special_frame(function)))
+      found.push_back(&function);
+  return found;
+}
+
+// The assembly belongs to the module, so the code of its functions stays the same.
+void note_left_alone(llvm::Module& module, const std::vector<const llvm::Function*>& functions) {
+  if (functions.empty()) return;
+  std::string text = ".pushsection .szc_alone,\"\",@progbits";
+  for (const llvm::Function* function : functions)
+    text += "\n\t.quad \"" + symbol_of(*function) + '"';
+  module.appendModuleInlineAsm(text + "\n\t.popsection\n");
+}
+
+namespace {
+
 // Whether the called function copies, compares or changes memory that it is given.
 bool works_on_bytes(const llvm::CallBase& call) {
   static constexpr std::array<llvm::StringRef, 14> names = {
@@ -220,14 +249,13 @@ class Search {
   Uses& uses_;
 };
 
+// In the assembly of a function, `$` begins an operand.
 std::string bytes_record(const std::set<llvm::Function*>& used) {
   std::string text = ".pushsection .szc_bytes,\"?\",@progbits";
-  llvm::Mangler mangler;
   for (const llvm::Function* function : used) {
-    llvm::SmallString<64> name;
-    mangler.getNameWithPrefix(name, function, false);
     text += "\n\t.quad \"";
-    for (const char c : name) text += c == '$' ? std::string("$$") : std::string(1, c);
+    for (const char c : symbol_of(*function))
+      text += c == '$' ? std::string("$$") : std::string(1, c);
     text += '"';
   }
   return text + "\n\t.quad 0\n\t.popsection";

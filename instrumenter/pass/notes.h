@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Notes for the post-link step, which change no code: the types of calls by pointers, the functions
-// in which only the compiler moves the stack pointer, and the functions that are used as bytes.
+// in which only the compiler moves the stack pointer, the functions whose frames must stay as they
+// are, and the functions that are used as bytes.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -28,6 +29,14 @@ std::vector<llvm::Function*> find_compiled(llvm::Module& module);
 
 // Records those of them that have objects of variable size, including the pass's own objects.
 void note_compiled_frames(const std::vector<llvm::Function*>& compiled);
+
+// Records functions whose frames the post-link step must leave alone, too: the user wants no pads,
+// or the pass gives this function none. A record is the address of a function (8), in the section
+// .szc_alone, which is not loaded.
+
+// `all`: the module gets no static pads. Must run before the pass adds its own assembly.
+std::vector<const llvm::Function*> find_left_alone(const llvm::Module& module, bool all);
+void note_left_alone(llvm::Module& module, const std::vector<const llvm::Function*>& functions);
 
 // Records functions whose bytes or range the program uses, by their own name or by an alias: it
 // computes with their address, compares it by order, or copies from there. Such code must stay

@@ -34,10 +34,15 @@ STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o "$wo
 seen=$(STAB_PASS_PHASE=compile $clang "-fpass-plugin=$plugin" -O1 -S -emit-llvm -o - "$work/once.ll" | grep -c '"stab.instrumented"')
 [ "$seen" = 1 ] || failures=$((failures + 1))
 
-# Without pads the code is the same with and without the plugin.
-$clang -O2 -S -o "$work/without.s" "$work/a.c"
-STAB_STACK=off $clang -O2 -S "-fpass-plugin=$plugin" -o "$work/with.s" "$work/a.c"
-cmp "$work/without.s" "$work/with.s" || failures=$((failures + 1))
+# Without pads the code is the same with and without the plugin. A note says that its frames must stay.
+$clang -O2 -c -o "$work/without.o" "$work/a.c"
+STAB_STACK=off $clang -O2 -c "-fpass-plugin=$plugin" -o "$work/with.o" "$work/a.c"
+code() { objdump -dr --no-show-raw-insn "$1" | tail -n +4; }
+cmp <(code "$work/without.o") <(code "$work/with.o") || failures=$((failures + 1))
+alone() { $clang -O2 -c "-fpass-plugin=$plugin" -o "$work/alone.o" "$@" && readelf -rW "$work/alone.o" | awk '/^Relocation section/ { on = /szc_alone/ } on && $3 ~ /R_X86_64_64/ { print $5 }' | sort | tr '\n' ' '; }
+[ "$(STAB_STACK=off alone "$work/a.c" | wc -w)" -ge 1 ] || failures=$((failures + 1))
+[ -z "$(alone "$work/a.c")" ] || failures=$((failures + 1))
+[ "$(alone -mstack-alignment=64 "$work/a.c")" = "$(STAB_STACK=off alone "$work/a.c")" ] || failures=$((failures + 1))
 
 # Left alone: what calls nothing, naked functions, assembly that uses the stack, other machines.
 records() { $clang -O2 -S "-fpass-plugin=$plugin" -o - "$@" | grep -c 'szc_frames'; }
@@ -51,6 +56,7 @@ int pushes(int x) { __asm__ volatile("push %rax; pop %rax"); return f(x) + 1; }
 int base(int x) { __asm__ volatile("" ::: "rbp"); return f(x) + 1; }
 C
 [ "$(records "$work/b.c")" = 0 ] || failures=$((failures + 1))
+[ "$(alone "$work/b.c")" = 'base naked pushes ' ] || failures=$((failures + 1))
 [ "$(records --target=aarch64-linux-gnu "$work/a.c")" = 0 ] || failures=$((failures + 1))
 # Pads on entry: the same functions, and no frame of theirs is described twice.
 for mode in byte table; do

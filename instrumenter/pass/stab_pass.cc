@@ -120,11 +120,14 @@ struct InstrumentOnce : llvm::PassInfoMixin<InstrumentOnce> {
                               llvm::ModuleAnalysisManager& /*analyses*/) const {
     if (module.getModuleFlag(flag) != nullptr) return llvm::PreservedAnalyses::all();
     module.addModuleFlag(llvm::Module::Override, flag, 1);
+    const Mode mode = mode_for(module);
     const auto compiled = stab::pass::find_compiled(module);
+    const auto alone = stab::pass::find_left_alone(module, mode != Mode::frame);
     if (is_our_machine(module)) stab::pass::note_used_bytes(module);
     stab::pass::save_caller_registers(module);
-    add_pads(module, mode_for(module), unoptimized);
+    add_pads(module, mode, unoptimized);
     if (is_our_machine(module)) stab::pass::note_compiled_frames(compiled);
+    if (is_our_machine(module)) stab::pass::note_left_alone(module, alone);
     return llvm::PreservedAnalyses::none();
   }
   // The pass also runs on functions that must not be optimized.

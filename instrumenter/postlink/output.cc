@@ -395,7 +395,8 @@ class Rewriter {
     const bool symbols = section.sh_type == SHT_SYMTAB || name == ".strtab";
     return holds_relocations(section) || name == abi::frames_section ||
            name == abi::calls_section || name == abi::entries_section ||
-           name == abi::compiled_section || name == abi::bytes_section || (strip_all_ && symbols) ||
+           name == abi::compiled_section || name == abi::alone_section ||
+           name == abi::bytes_section || (strip_all_ && symbols) ||
            ((strip_all_ || strip_debug_) && name.starts_with(".debug"));
   }
 

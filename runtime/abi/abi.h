@@ -47,6 +47,7 @@ constexpr char frames_section[] = ".szc_frames";
 constexpr char calls_section[] = ".szc_calls";
 constexpr char entries_section[] = ".szc_entries";
 constexpr char compiled_section[] = ".szc_compiled";
+constexpr char alone_section[] = ".szc_alone";
 constexpr char bytes_section[] = ".szc_bytes";
 
 // A jump to the copy overwrites this many bytes of the function's entry with one aligned store.
