@@ -138,6 +138,24 @@ bool may_store_more(ZydisInstructionCategory category) {
   }
 }
 
+// Whether the instruction faults if its operand in memory is not a multiple of its size.
+bool needs_alignment(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_VMOVAPD:
+    case ZYDIS_MNEMONIC_VMOVAPS:
+    case ZYDIS_MNEMONIC_VMOVDQA:
+    case ZYDIS_MNEMONIC_VMOVDQA32:
+    case ZYDIS_MNEMONIC_VMOVDQA64:
+    case ZYDIS_MNEMONIC_VMOVNTDQ:
+    case ZYDIS_MNEMONIC_VMOVNTDQA:
+    case ZYDIS_MNEMONIC_VMOVNTPD:
+    case ZYDIS_MNEMONIC_VMOVNTPS:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Turns Zydis's description of one instruction into the value.
 class Reader {
  public:
@@ -226,6 +244,7 @@ class Reader {
     const bool accesses = operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN;
     const bool is_clear = reads(operand) || from_.meta.category == ZYDIS_CATEGORY_PREFETCH;
     if (writes(operand) || (accesses && !is_clear)) memory.stored = bytes_of(operand);
+    if (needs_alignment(from_.mnemonic)) memory.aligned = operand.size / 8U;
     return true;
   }
 
@@ -537,6 +556,30 @@ class ReturnAddressWatch {
   Registers holders_ = 0;  // registers that hold the return address or something made from it
 };
 
+// Whether a function accesses places of its frame that are a multiple of more than 16, and does not
+// align its frame itself.
+class AlignmentWatch {
+ public:
+  void look_at(const Instruction& next) {
+    constexpr std::uint32_t always = 16;
+    const auto aligned = next.to == rsp_number ? next.alignment() : std::nullopt;
+    aligns_ |= aligned && *aligned > always;
+    has_frame_pointer_ |= next.copies() && next.from == rsp_number && next.to == rbp_number;
+    if (!next.memory || next.memory->aligned <= always) return;
+    by_rsp_ |= next.memory->base == rsp_number;
+    by_rbp_ |= next.memory->base == rbp_number;
+  }
+  [[nodiscard]] bool needs_aligned_stack() const {
+    return !aligns_ && (by_rsp_ || (by_rbp_ && has_frame_pointer_));
+  }
+
+ private:
+  bool aligns_ = false;
+  bool has_frame_pointer_ = false;
+  bool by_rsp_ = false;
+  bool by_rbp_ = false;
+};
+
 }  // namespace
 
 DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_t address) {
@@ -546,11 +589,13 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
   bool runs_on = true;
   Pushed pushed;
   ReturnAddressWatch watch;
+  AlignmentWatch alignment;
   std::size_t known = 0;  // bytes before the first unknown instruction
   result.complete = for_each_instruction(code, address, [&](const Instruction& next) {
     result.starts[next.offset] = true;
     known = next.end();
     if (next.end() <= beginning) watch.look_at(next);
+    alignment.look_at(next);
     if (const auto field = pc_relative_field(next)) result.operands.push_back(*field);
     result.jumps_anywhere |= next.does == Does::jump_anywhere;
     result.calls |= next.does == Does::call;
@@ -570,6 +615,7 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     at += next ? next->length : 1;
   }
   result.takes_return_address = watch.takes_return_address();
+  result.needs_aligned_stack = alignment.needs_aligned_stack();
   result.open_end = result.complete && runs_on;
   return result;
 }

@@ -46,9 +46,10 @@ struct Memory {
   bool foreign = false;  // through fs or gs
   bool pc_relative = false;
   std::int64_t displacement = 0;
-  std::uint64_t target = 0;  // the place, if it is pc-relative
-  NumberField field;         // of the displacement
-  std::uint32_t stored = 0;  // bytes that the instruction may write there, or any_bytes
+  std::uint64_t target = 0;   // the place, if it is pc-relative
+  NumberField field;          // of the displacement
+  std::uint32_t stored = 0;   // bytes that the instruction may write there, or any_bytes
+  std::uint32_t aligned = 0;  // the place is a multiple of it, as the instruction faults otherwise
 
   [[nodiscard]] bool is_indexed() const { return index != no_register || varies; }
 };
@@ -188,6 +189,8 @@ struct DecodedFunction {
   bool takes_return_address = false;   // reads or changes it, as far as its beginning shows
   bool sets_stack_pointer = false;     // other than by pushing, popping, and adding numbers
   bool may_set_stack_pointer = false;  // the same, in bytes behind an instruction that is not known
+  // It relies on a stack that is aligned to more than 16 bytes when it is called.
+  bool needs_aligned_stack = false;
   // The code writes a part of these registers, or 64 bits that come neither from a lea with rip
   // nor from a pop of the same register.
   Registers values = 0;

@@ -49,6 +49,23 @@ TEST(Decoder, FindsCallsAndJumps) {
                           Seen{7, 4, here + 11 + 5, Use::jump}, Seen{12, 1, here + 13, Use::jump}));
 }
 
+TEST(Decoder, KnowsWhatNeedsAnAlignedStack) {
+  // vmovaps %ymm0,(%rsp); ret
+  EXPECT_TRUE(decode({0xc5, 0xfc, 0x29, 0x04, 0x24, 0xc3}).needs_aligned_stack);
+  // vmovups %ymm0,(%rsp); ret
+  EXPECT_FALSE(decode({0xc5, 0xfc, 0x11, 0x04, 0x24, 0xc3}).needs_aligned_stack);
+  // vmovaps %xmm0,(%rsp); ret
+  EXPECT_FALSE(decode({0xc5, 0xf8, 0x29, 0x04, 0x24, 0xc3}).needs_aligned_stack);
+  // vmovaps %ymm0,(%rdi); ret
+  EXPECT_FALSE(decode({0xc5, 0xfc, 0x29, 0x07, 0xc3}).needs_aligned_stack);
+  // and $-32,%rsp; vmovaps %ymm0,(%rsp); ret
+  EXPECT_FALSE(
+      decode({0x48, 0x83, 0xe4, 0xe0, 0xc5, 0xfc, 0x29, 0x04, 0x24, 0xc3}).needs_aligned_stack);
+  // vmovaps %ymm0,-32(%rbp); ret, and the same behind mov %rsp,%rbp
+  EXPECT_FALSE(decode({0xc5, 0xfc, 0x29, 0x45, 0xe0, 0xc3}).needs_aligned_stack);
+  EXPECT_TRUE(decode({0x48, 0x89, 0xe5, 0xc5, 0xfc, 0x29, 0x45, 0xe0, 0xc3}).needs_aligned_stack);
+}
+
 TEST(Decoder, FindsRegistersThatGetMoreThanAddresses) {
   constexpr std::uint32_t rax = 1, rcx = 2, rbx = 8, rbp = 32, rsp = 16, r12 = 1u << 12;
   EXPECT_EQ(decode({0xb3, 7, 0xc3}).values & ~rsp, rbx);                      // mov $7,%bl
