@@ -141,7 +141,8 @@ std::vector<const llvm::Function*> find_left_alone(const llvm::Module& module, b
   std::vector<const llvm::Function*> found;
   for (const llvm::Function& function : module)
     if (!function.isDeclaration() && !function.hasAvailableExternallyLinkage() &&
-        (all || is_left_alone(function) || has_special_frame(function)))
+        (all || is_left_alone(function) || has_special_frame(function) ||
+         remembers_its_place(function)))
       found.push_back(&function);
   return found;
 }

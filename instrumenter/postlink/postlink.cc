@@ -60,9 +60,10 @@ constexpr std::array stages = {
     analyse_switches,       pin_dependents, analyse_stack,
 };
 
-Program analyse(const ElfFile& file) {
+Program analyse(const ElfFile& file, const Options& options) {
   Program program;
   program.file = &file;
+  program.pads_for_others = options.pads_for_others;
   for (const auto stage : stages) stage(program);
   return program;
 }
@@ -107,7 +108,7 @@ Result<Summary> instrument_file(const std::string& path, const Options& options)
   const auto file = ElfFile::parse(std::move(*bytes));
   if (!file) return std::unexpected(file.error());
   if (auto checked = check(*file); !checked) return std::unexpected(checked.error());
-  const Program program = analyse(*file);
+  const Program program = analyse(*file, options);
   const auto table = build_table(program);
   if (!table) return std::unexpected(table.error());
   const auto result =

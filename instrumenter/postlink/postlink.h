@@ -13,8 +13,9 @@
 namespace stab::instrumenter {
 
 struct Options {
-  bool strip_all = false;    // like a linker's -s
-  bool strip_debug = false;  // like a linker's -S
+  bool strip_all = false;       // like a linker's -s
+  bool strip_debug = false;     // like a linker's -S
+  bool pads_for_others = true;  // for frames of functions that szc's pass has not seen
 };
 
 struct Summary {

@@ -229,7 +229,7 @@ struct Cie {
 // The reason why the frames of a function's copies have the same size as the original's.
 enum class PadReason : uint8_t {
   none = 0,
-  calls_nothing,  // or szc did not compile the function
+  calls_nothing,
   no_description,
   unclear_flow,
   unclear_stack,
@@ -242,6 +242,10 @@ enum class PadReason : uint8_t {
   records_differ,
   arguments,
   taken_on_entry,  // the function makes pads of another kind itself: up to `most`
+  left_alone,
+  other_tool,
+  narrow_number,
+  remembers,
   count,
 };
 

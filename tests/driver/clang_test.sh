@@ -238,6 +238,7 @@ equal 'an older clang: lines' "$(grep -c . .err)" 1
 has 'an older clang: which' .err 'is Debian clang version 15.0.7'
 has 'an older clang: what to do' .err 'szc has passes for clang 16, 19 or 22. Functions still move. To get pads, set STAB_CC to one of these compilers'
 moves 'an older clang' linked
+expect 'an older clang without pads' "$szc" --stab-stack=off a.c b.c -o linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'
 has 'an older clang: the report' report '"why_no_pads": "no stack frame of the executable has a pad, because no function makes calls, or because it was compiled without pads'

@@ -302,7 +302,7 @@ refused ./good heap_bag=4097 "bad value of heap_bag"
 refused ./good report=/no/such/folder/r "the report cannot be written (option report): /no/such/folder/r"
 refused ./good code=0:report=/no/such/folder/r "the report cannot be written"
 refused ./good report=9 "the report cannot be written" 9>&-
-$clang -O1 -c good.c -o without_pass.o && $szc without_pass.o -o unpadded || exit 1
+$clang -O1 -c good.c -o without_pass.o && $szc --stab-stack=off without_pass.o -o unpadded || exit 1
 refused ./unpadded stack=1 "strict=1: no stack frame of the executable has a pad"
 refused ./unpadded code=0:stack=1 "strict=1: no stack frame of the executable has a pad"
 rm -f report
@@ -310,7 +310,7 @@ STABILIZER_OPTIONS=stack=1:report=report ./unpadded >/dev/null
 grep -q '"code": "on", "stack": "off"' report || fail "a program without pads has random stack frames: $(cat report)"
 # The pads of a library are enough.
 echo 'int call_twice(int (*f)(int)) { return f(f(1)) + 1; }' >padded.c
-$szc -O1 -fPIC -shared padded.c -o libpadded.so && $szc without_pass.o -Wl,--no-as-needed ./libpadded.so -o padded_in_part || exit 1
+$szc -O1 -fPIC -shared padded.c -o libpadded.so && $szc --stab-stack=off without_pass.o -Wl,--no-as-needed ./libpadded.so -o padded_in_part || exit 1
 for options in stack=1 code=0:stack=1; do
   output=$(STABILIZER_OPTIONS=$options:strict=1 ./padded_in_part 2>errors)
   [ $? = 42 ] && [ "$output" = works ] || fail "$options: pads in a library only: output '$output', $(cat errors)"

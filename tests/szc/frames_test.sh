@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # szc_frames_test.sh SOURCE BUILD: the post-link step believes a record of the pass only as far as the code and its frame
-# description bear it out. Functions in assembly, each with a record, and what is to be said of them.
+# description bear it out, and pads functions without a record only if their code would not notice. Functions in assembly,
+# and what is to be said of them.
 set -u
 . "$1/tests/lib.sh"
 
-# define NAME FLAGS: its code from standard input, with the record of an object at 0(%rsp).
-define() {
+# other NAME: a function of another compiler, its code from standard input.
+other() {
   cat <<S
 .section .text.$1,"ax",@progbits
 .p2align 4
@@ -17,6 +18,13 @@ $1:
 $(cat)
 .cfi_endproc
 .size $1,.-$1
+S
+}
+
+# define NAME FLAGS: the same, with the record of an object at 0(%rsp).
+define() {
+  other "$1"
+  cat <<S
 .section .szc_frames,"",@progbits
 .quad $1
 .byte $2, 4
@@ -126,11 +134,106 @@ leaf: ret
 .section .note.GNU-stack,"",@progbits
 S
 } >"$work/switch.s"
+# frame BYTES, unframe BYTES: a frame of so many bytes, and its end.
+frame() { echo "sub \$$1, %rsp"; echo ".cfi_def_cfa_offset $(($1 + 8))"; }
+unframe() { echo "add \$$1, %rsp"; echo ".cfi_def_cfa_offset 8"; }
+# simple NAME BYTES [CODE]: a function with such a frame that runs the code, then calls leaf.
+simple() { { frame "$2"; echo "${3-}"; echo "call leaf"; unframe "$2"; echo ret; } | other "$1"; }
+base='push %rbp
+.cfi_def_cfa_offset 16
+.cfi_offset %rbp, -16
+mov %rsp, %rbp
+.cfi_def_cfa_register %rbp
+sub $0x20, %rsp'
+unbase='call leaf
+leave
+.cfi_def_cfa %rsp, 8
+ret'
+{
+  simple byte 24 'mov %edi, 8(%rsp)'
+  simple byte_88 88
+  simple byte_104 104
+  simple word 0x98 'lea 8(%rsp), %rax'
+  { frame 0x98; echo 'call again'; unframe 0x98; echo ret; } | other again
+  other negative_byte <<<'add $-128, %rsp
+.cfi_def_cfa_offset 136
+call leaf
+sub $-128, %rsp
+.cfi_def_cfa_offset 8
+ret'
+  other negative_word <<<"add \$-0x98, %rsp
+.cfi_def_cfa_offset 160
+call leaf
+$shrink"
+  simple saved 40 'mov %rbx, 32(%rsp)
+.cfi_offset %rbx, -16
+mov 32(%rsp), %rbx'
+  simple expression 24 '.cfi_escape 0x10, 3, 2, 0x77, 8'
+  simple incoming 24 'mov 32(%rsp), %rax'
+  simple derived 24 'mov %rsp, %rax
+mov 32(%rax), %rcx'
+  simple indexed 24 'mov (%rsp,%rdi,8), %rax'
+  simple counted 24 'lea 8(%rsp), %rax
+add %rdi, %rax'
+  simple remembering 24 'lea 8(%rsp), %rax
+mov %rax, kept(%rip)
+cmp %rax, kept(%rip)'
+  { frame 24; echo 'call leaf'; unframe 24; echo 'mov %rax, 8(%rsp)'; echo 'jmp leaf'; } | other tail_argument
+  other pushed <<<'push %rax
+.cfi_def_cfa_offset 16
+call leaf
+add $8, %rsp
+.cfi_def_cfa_offset 8
+ret'
+  { frame 24; echo 'push %rax
+.cfi_def_cfa_offset 40
+push %rax
+.cfi_def_cfa_offset 48
+call leaf'; unframe 40; echo ret; } | other pushed_arguments
+  other based <<<"$base
+mov %edi, -4(%rbp)
+$unbase"
+  other based_both <<<"$base
+mov %edi, 8(%rsp)
+$unbase"
+  simple split 24 'test %edi, %edi
+jne split.cold'
+  simple split_by_table 24 'test %edi, %edi
+je 1f
+jmp *%rdi
+1:'
+  cat <<'S'
+.section .text.split.cold,"ax",@progbits
+.type split.cold,@function
+split.cold: ud2
+.size split.cold,.-split.cold
+.type split_by_table.cold,@function
+split_by_table.cold: ud2
+.size split_by_table.cold,.-split_by_table.cold
+.section .text.leaf,"ax",@progbits
+.p2align 4
+.globl leaf
+.type leaf,@function
+leaf: ret
+.size leaf,.-leaf
+.bss
+kept: .quad 0
+.section .note.GNU-stack,"",@progbits
+S
+} >"$work/others.s"
+cat >"$work/calls.c" <<'C'
+void byte(int), byte_88(void), word(void), pushed_arguments(void), based(int);
+int main(void) {
+  for (int i = 0; i < 1000; ++i) byte(1), byte_88(), word(), pushed_arguments(), based(2);
+  return 0;
+}
+C
 echo 'void good(void); int main(void) { good(); return 0; }' >"$work/main.c"
 echo 'int main(void) { return 0; }' >"$work/empty.c"
 "$szc" -w -o "$work/program" "$work/main.c" "$work/functions.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
 "$szc" -w -o "$work/switching" "$work/empty.c" "$work/switch.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
-{ "$szc" --stab-explain "$work/program"; "$szc" --stab-explain "$work/switching"; } >"$work/explained"
+"$szc" -w -o "$work/others" "$work/calls.c" "$work/others.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
+{ "$szc" --stab-explain "$work/program"; "$szc" --stab-explain "$work/switching"; "$szc" --stab-explain "$work/others"; } >"$work/explained"
 
 # says NAME TEXT
 says() {
@@ -146,14 +249,45 @@ says undescribed 'no pads, because the function'\''s code and its frame descript
 says unequal 'no pads, because the function changes the stack pointer in a way that szc does not understand'
 says unbalanced 'no pads, because szc does not understand all paths through the function'\''s code'
 says by_register 'no pads, because the function changes the stack pointer in a way that szc does not understand'
-says by_lea 'no pads, because the size of the function'\''s frame does not fit in 32 bits'
-says small 'no pads, because the size of the function'\''s frame does not fit in 32 bits'
+says by_lea 'no pads, because the function'\''s code has no number with the size of its frame that could grow'
+says small 'no pads, because the function'\''s code has no number with the size of its frame that could grow'
 says stored 'no pads, because the function changes the stack pointer in a way that szc does not understand'
 says left 'no pads, because szc does not understand all paths through the function'\''s code'
 says entered 'no pads, because other code jumps into the function'
 says mixed 'no pads, because the function may access one part of its frame in two ways'
 says leaf 'no pads, because the function makes no calls'
-for options in stack=0 stack=1:code=0 stack=1:seed=3; do
-  STABILIZER_OPTIONS=$options "$work/program" || { echo "FAILED: it ends with $? under $options"; failures=$((failures + 1)); }
+says byte 'pads of up to 80 bytes'
+says byte_88 'pads of up to 16 bytes'
+says byte_104 'no pads, because the number with the size of the function'\''s frame has too few bits for a pad'
+says word 'pads of up to 3920 bytes'
+says again 'pads of up to 112 bytes'
+says negative_byte 'no pads, because the function'\''s code has no number'
+says negative_word 'no pads, because the function'\''s code has no number'
+says saved 'no pads, because the function'\''s code and its frame description disagree'
+says expression 'no pads, because the function'\''s code and its frame description disagree'
+says incoming 'no pads, because the function uses the stack pointer to access memory above its frame'
+for name in derived indexed counted; do
+  says $name 'no pads, because the function may have arguments on the stack, but has no frame pointer'
 done
+says remembering 'no pads, because the function may keep an address of its frame and expect a later frame there'
+says tail_argument 'no pads, because the function uses the stack pointer to access memory above its frame'
+says pushed 'no pads, because the function changes the stack pointer in a way that szc does not understand'
+says pushed_arguments 'pads of up to 64 bytes'
+says based 'pads of up to 80 bytes'
+says based_both 'no pads, because the function may access one part of its frame in two ways'
+says split 'no pads, because szc does not understand all paths through the function'\''s code'
+says split_by_table 'no pads, because szc does not understand all paths through the function'\''s code'
+for program in program others; do
+  for options in stack=0 stack=1:code=0 stack=1:seed=3 stack=1:seed=4 stack=1:period=1ms; do
+    STABILIZER_OPTIONS=$options "$work/$program" || { echo "FAILED: $program ends with $? under $options"; failures=$((failures + 1)); }
+  done
+done
+# What the user has asked for, and code that knows frames.
+"$szc" -w --stab-stack=off -o "$work/off" "$work/calls.c" "$work/others.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
+"$szc" --stab-explain "$work/off" | grep 'pads of up to' && { echo "FAILED: --stab-stack=off makes pads"; failures=$((failures + 1)); }
+echo 'void __morestack(void) {}' >"$work/split.c"
+"$szc" -w -o "$work/knowing" "$work/calls.c" "$work/split.c" "$work/others.s" -Wl,--no-gc-sections || { echo "it does not build"; exit 1; }
+"$szc" --stab-explain "$work/knowing" >"$work/explained"
+says byte 'no pads, because szc did not add a pad when it compiled the function, and code in the program knows the sizes of frames'
+says main 'pads of up to 4080 bytes'
 finish

@@ -105,8 +105,9 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
   const Identity identity = identify(settings.clang);
   if (identity.kind == Identity::Kind::gcc)
     fmt::print(stderr,
-               "szc: note: stack frames in {} get no pads: only clang can add pads, but {} is {}. "
-               "Functions still move. --stab-quiet hides this note\n",
+               "szc: note: many stack frames in {} get small pads or none: szc's compiler pass, "
+               "which makes room for pads, runs only in clang, but {} is {}. Functions still move. "
+               "--stab-quiet hides this note\n",
                link.output, settings.clang, identity.name);
   else if (!pass_for(companions, settings.clang, identity).empty())
     return;
@@ -136,6 +137,8 @@ Result<Ending> link_and_instrument(const LinkArguments& link, const LinkSettings
   if (!linked || !linked->success()) return linked;
   const bool loud = settings.strict || speaks(link, settings);
   Words postlink = postlink_command(link, companions);
+  const std::string stack = environment(variable::stack);
+  if (!stack.empty() && stack != "frame") postlink.emplace_back("--only-own-pads");
   if (!speaks(link, settings)) postlink.emplace_back("--quiet");
   auto done = run_and_wait(postlink, loud ? Errors::shown : Errors::dropped);
   if (done && done->success()) return done;

@@ -16,7 +16,7 @@ namespace stab::instrumenter {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: stab-link instrument BINARY [--strip-all] [--strip-debug] [--quiet]\n"
+    "usage: stab-link instrument BINARY [--strip-all] [--strip-debug] [--only-own-pads] [--quiet]\n"
     "       stab-link explain BINARY [--json]\n";
 
 bool has(std::span<const std::string> flags, std::string_view flag) {
@@ -30,7 +30,8 @@ int failed(const std::string& path, const Error& error) {
 
 int run_instrument(const std::string& path, std::span<const std::string> flags) {
   const Options options{.strip_all = has(flags, "--strip-all"),
-                        .strip_debug = has(flags, "--strip-debug")};
+                        .strip_debug = has(flags, "--strip-debug"),
+                        .pads_for_others = !has(flags, "--only-own-pads")};
   const auto summary = instrument(path, options);
   if (!summary) return failed(path, summary.error());
   if (has(flags, "--quiet")) return 0;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The pass (instrumenter/pass/pads.h) has added an unused object to frames, so that the size of
 // each frame is a 32-bit number. This file removes the object again where that is certainly right,
-// and finds the places of the numbers.
+// and finds the places of the numbers. Functions of other compilers get pads as far as their
+// numbers are large enough, and only if their code shows that it would not notice.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <unordered_set>
 
+#include "instrumenter/postlink/decode/stack_switches.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 #include "instrumenter/postlink/frames/frames.h"
 
@@ -15,6 +18,7 @@ namespace {
 using abi::PadReason;
 
 constexpr std::int64_t static_pad = 144;
+constexpr std::int64_t return_address = 8;  // bytes between the CFA and what a function pushes
 constexpr unsigned arguments_in_registers = 1;
 constexpr unsigned rarest_on_top = 2;
 constexpr unsigned only_spilled_below = 4;
@@ -95,6 +99,7 @@ class PadAnalysis {
     cfa_ = read_cfa(program, function);
   }
 
+  // For a function with records of the pass.
   void run(const std::vector<const Record*>& records) {
     function_.pad.reason = analyse(records);
     if (function_.pad.reason != PadReason::none) return;
@@ -103,8 +108,28 @@ class PadAnalysis {
       for (const std::uint32_t field : removal.raised) add_to_code(field, removal.bytes);
       change_by(-removal.bytes);
     }
-    function_.pad.step = flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
-    function_.pad.most = abi::largest_pad / function_.pad.step * function_.pad.step;
+    set_pad(abi::largest_pad);
+  }
+
+  // For a function of another compiler. `part` is the same function.
+  void run_without_records(const CodePart& part) {
+    function_.pad.reason = analyse_without_records(part);
+    if (function_.pad.reason == PadReason::none) set_pad(room());
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t step() const {
+    return flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
+  }
+
+  void set_pad(std::int64_t most) {
+    const auto steps = static_cast<std::uint32_t>(most) / step();
+    if (steps == 0) {
+      function_.pad.reason = PadReason::narrow_number;
+      return;
+    }
+    function_.pad.step = step();
+    function_.pad.most = steps * step();
     function_.pad.above = bytes_above();
     for (const SizeField& field : flow_.fields)
       function_.pad.code_fields.push_back(abi::code_field(field.place, field.width));
@@ -112,7 +137,6 @@ class PadAnalysis {
       function_.pad.description_fields.push_back(abi::description_field(field.place, field.width));
   }
 
- private:
   PadReason analyse(const std::vector<const Record*>& records) {
     if (!function_.decoded.complete) return PadReason::unclear_flow;
     if (cfa_.rows.empty()) return PadReason::no_description;
@@ -123,7 +147,84 @@ class PadAnalysis {
       return PadReason::records_differ;
     if (flow_.shape == FrameShape::plain && (flags & arguments_in_registers) == 0)
       return PadReason::arguments;
-    if (flow_.size < static_pad || flow_.size > abi::largest_frame) return PadReason::no_number;
+    if (flow_.size < static_pad) return PadReason::no_number;
+    const PadReason reason = choose_fields();
+    if (reason != PadReason::none) return reason;
+    return room_in_description() < abi::largest_pad ? PadReason::description_width
+                                                    : PadReason::none;
+  }
+
+  PadReason analyse_without_records(const CodePart& part) {
+    if (!function_.decoded.complete) return PadReason::unclear_flow;
+    if (cfa_.rows.empty()) return PadReason::no_description;
+    flow_ = follow_frame(steps_, function_, cfa_);
+    if (flow_.reason != PadReason::none) return flow_.reason;
+    if (flow_.varies) return PadReason::unclear_stack;
+    if (cfa_.has_expressions) return PadReason::description;
+    const PadReason reason = choose_fields();
+    if (reason != PadReason::none) return reason;
+    if (room() < step()) return PadReason::narrow_number;
+    const StackUse use = find_stack_use(part);
+    if (use.remembers) return PadReason::remembers;
+    switch (flow_.shape) {
+      case FrameShape::plain:
+        if (!use.is_followed || use.highest >= -flow_.upper) return PadReason::arguments;
+        if (!agrees(use)) return PadReason::unclear_flow;
+        break;
+      case FrameShape::framed:
+        if (reaches_by_rsp()) return PadReason::mixed_access;
+        break;
+      case FrameShape::realigned:
+        // Code does not know the distance between the parts, so it reaches neither from the other.
+        if (cfa_.deepest > flow_.upper + return_address) return PadReason::description;
+        break;
+    }
+    return PadReason::none;
+  }
+
+  // Whether both analyses found the same stack pointer. One of them may know that control does not
+  // come to an instruction.
+  [[nodiscard]] bool agrees(const StackUse& use) const {
+    if (use.below_entry.size() != flow_.below_entry.size()) return false;
+    for (std::size_t i = 0; i < use.below_entry.size(); ++i)
+      if (use.below_entry[i] && flow_.below_entry[i] && use.below_entry[i] != flow_.below_entry[i])
+        return false;
+    return true;
+  }
+
+  // In a framed function of the pass, what the stack pointer reaches belongs to the arguments of
+  // calls. Nothing is known of other compilers, so only pushes, pops and calls may use it.
+  [[nodiscard]] bool reaches_by_rsp() const {
+    return std::ranges::any_of(steps_, [](const Instruction& step) {
+      if (step.copies() && step.from == rsp_number && step.to != rbp_number) return true;
+      if (!step.memory || (step.does == Instruction::Does::address && step.to == rsp_number))
+        return false;
+      return step.memory->base == rsp_number || step.memory->index == rsp_number;
+    });
+  }
+
+  // Returns how large a pad the numbers have room for. The whole frame stays smaller than a page,
+  // so that a function that does not touch each page of its stack still meets the guard page.
+  [[nodiscard]] std::int64_t room() const {
+    constexpr std::int64_t most_narrow = 127;
+    std::int64_t least = std::min(abi::largest_pad - flow_.size, room_in_description());
+    for (const SizeField& field : flow_.fields)
+      if (field.width == 1) least = std::min(least, most_narrow - field.value);
+    return std::max<std::int64_t>(least, 0);
+  }
+
+  [[nodiscard]] std::int64_t room_in_description() const {
+    std::int64_t least = abi::largest_pad;
+    for (const CfaField& field : fields_) {
+      const std::int64_t largest = (std::int64_t{1} << (7 * field.width)) - 1;
+      least = std::min(least, largest - static_cast<std::int64_t>(field.value));
+    }
+    return std::max<std::int64_t>(least, 0);
+  }
+
+  // Chooses the fields in the code and in the description.
+  PadReason choose_fields() {
+    if (flow_.size > abi::largest_frame) return PadReason::no_number;
     std::ranges::sort(flow_.fields, {}, &SizeField::place);
     if (flow_.fields.size() < 1 || flow_.fields.size() > UINT16_MAX) return PadReason::no_number;
     return choose_description_fields();
@@ -132,7 +233,6 @@ class PadAnalysis {
   // Returns the bytes from the end of a pad to the CFA. In other shapes it is not known where the
   // lower part ends, as code may reach it by a copy of the stack pointer.
   [[nodiscard]] std::int64_t bytes_above() const {
-    constexpr std::int64_t return_address = 8;
     return flow_.shape == FrameShape::plain ? return_address + flow_.upper : 0;
   }
 
@@ -140,14 +240,13 @@ class PadAnalysis {
   PadReason choose_description_fields() {
     if (flow_.shape != FrameShape::plain) return PadReason::none;
     // A pad lies between the CFA and everything in the lower part.
-    if (cfa_.has_expressions || cfa_.deepest > flow_.upper + 8) return PadReason::description;
+    if (cfa_.has_expressions || cfa_.deepest > flow_.upper + return_address)
+      return PadReason::description;
     for (const CfaField& field : cfa_.fields) {
       const auto value = static_cast<std::int64_t>(field.value);
-      if (value <= flow_.upper + 8) continue;
-      if (value < flow_.upper + 8 + flow_.size) return PadReason::description;
-      if (field.width < 2 || field.width > 4 ||
-          field.value + abi::largest_pad >= std::uint64_t{1} << (7 * field.width))
-        return PadReason::description_width;
+      if (value <= flow_.upper + return_address) continue;
+      if (value < flow_.upper + return_address + flow_.size) return PadReason::description;
+      if (field.width > 4) return PadReason::description_width;
       fields_.push_back(field);
     }
     return fields_.empty() ? PadReason::description : PadReason::none;
@@ -247,10 +346,115 @@ class PadAnalysis {
 
 // The frame description says that somewhere more than the return address is on the stack.
 bool changes_stack(const Program& program, const Function& function) {
-  constexpr std::uint64_t return_address = 8;
   return std::ranges::any_of(read_cfa(program, function).rows, [](const CfaRow& row) {
-    return row.base != dwarf_rsp || row.offset != return_address;
+    return row.base != dwarf_rsp || row.offset != std::uint64_t{return_address};
   });
+}
+
+// Gives pads to functions that the pass has not seen.
+class OtherCompilers {
+ public:
+  OtherCompilers(Program& program, const std::unordered_set<std::uint64_t>& entered)
+      : program_(program), entered_(entered) {
+    read_alone();
+    find_cold_parts();
+    find_labels();
+    knows_frames_ = something_knows_frames();
+  }
+
+  // Returns false if the function is none of these.
+  bool run(Function& function) {
+    if (!function.movable() || function.pad.reason != PadReason::calls_nothing ||
+        !function.decoded.calls)
+      return false;
+    const PadReason reason = obstacle(function);
+    if (reason == PadReason::none)
+      PadAnalysis(program_, function).run_without_records(part_of(function));
+    else
+      function.pad.reason = reason;
+    return true;
+  }
+
+ private:
+  // The pass saw a function that it noted types of, and gave it no pad for a reason.
+  [[nodiscard]] PadReason obstacle(const Function& function) const {
+    if (!program_.pads_for_others || function.is_typed || alone_.contains(function.start))
+      return PadReason::left_alone;
+    if (knows_frames_) return PadReason::other_tool;
+    if (entered_.contains(function.start)) return PadReason::entered_inside;
+    // A jump table of the function may lead to such a part, which uses the frame.
+    if (function.decoded.jumps_anywhere && has_cold_part_.contains(function.name))
+      return PadReason::unclear_flow;
+    return PadReason::none;
+  }
+
+  void read_alone() {
+    const Elf64_Shdr* section = program_.file->section(abi::alone_section);
+    if (section == nullptr) return;
+    ByteReader reader(program_.file->contents(*section));
+    while (!reader.at_end())
+      if (const Function* function = program_.find(reader.number<std::uint64_t>()))
+        alone_.insert(function->start);
+  }
+
+  void find_cold_parts() {
+    const auto add = [&](std::string_view name) {
+      if (const auto end = name.find(".cold"); end != std::string_view::npos)
+        has_cold_part_.insert(name.substr(0, end));
+    };
+    for (const Function& function : program_.functions) add(function.name);
+    for (const Function& function : program_.unsized) add(function.name);
+  }
+
+  void find_labels() {
+    labels_.resize(program_.functions.size());
+    for (std::uint32_t i = 0; i < program_.labels.size(); ++i)
+      labels_[program_.labels[i].function].push_back(i);
+  }
+
+  // Whether something in the program knows the sizes of frames, or relies on them.
+  [[nodiscard]] bool something_knows_frames() const {
+    // Sanitizers that mark places of frames, split stacks, and tables for garbage collection.
+    constexpr std::array<std::string_view, 6> names = {"__asan_init",     "__hwasan_init",
+                                                       "__msan_init",     "__morestack",
+                                                       "caml_frametable", "__LLVM_StackMaps"};
+    return program_.file->section(".llvm_stackmaps") != nullptr ||
+           std::ranges::any_of(program_.file->symbols(),
+                               [&](const Elf64_Sym& symbol) {
+                                 return std::ranges::find(names, program_.file->name(symbol)) !=
+                                        names.end();
+                               }) ||
+           std::ranges::any_of(program_.functions, [](const Function& function) {
+             return function.decoded.needs_aligned_stack && !is_cold_part(function.name);
+           });
+  }
+
+  [[nodiscard]] CodePart part_of(const Function& function) const {
+    CodePart part{.start = function.start, .code = function.code};
+    part.jump_targets = function.table_targets;
+    part.behind_ends = function.behind_ends;
+    const auto& sites = function.exceptions.call_sites;
+    part.landings_known = function.frame.lsda == 0 || !sites.empty();
+    for (const CallSite& site : sites)
+      if (site.label)
+        part.landings.push_back(
+            {site.start, site.start + site.length, program_.labels[*site.label].offset});
+    for (const std::uint32_t label : labels_[program_.index(function)])
+      if (std::ranges::none_of(sites, [&](const CallSite& s) { return s.label == label; }))
+        part.jump_targets.push_back(program_.labels[label].offset);
+    return part;
+  }
+
+  Program& program_;
+  const std::unordered_set<std::uint64_t>& entered_;
+  std::unordered_set<std::uint64_t> alone_;  // starts
+  std::unordered_set<std::string_view> has_cold_part_;
+  std::vector<std::vector<std::uint32_t>> labels_;  // by function
+  bool knows_frames_ = false;
+};
+
+void keep_modest(StackPad& pad) {
+  pad.most = std::min(pad.most, std::max(abi::modest_pad / pad.step, 1u) * pad.step);
 }
 
 }  // namespace
@@ -276,10 +480,14 @@ void analyse_stack(Program& program) {
       continue;
     }
     PadAnalysis(program, function).run(own);
-    if (recursive[index] || program.small_stacks)
-      function.pad.most = std::min(
-          function.pad.most, std::max(abi::modest_pad / function.pad.step, 1u) * function.pad.step);
+    if (recursive[index] || program.small_stacks) keep_modest(function.pad);
   }
+  const std::vector<bool> maybe_recursive = recursive_functions(program, CallsByPointer::all);
+  OtherCompilers others(program, entered);
+  for (Function& function : program.functions)
+    if (!by_function.contains(program.index(function)) && others.run(function) &&
+        (maybe_recursive[program.index(function)] || program.small_stacks))
+      keep_modest(function.pad);
 }
 
 std::string_view describe(abi::PadReason reason) {
@@ -287,8 +495,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::none:
       return "";
     case PadReason::calls_nothing:
-      return "the function makes no calls, is of a kind that szc leaves alone, or was not compiled "
-             "by szc";
+      return "the function makes no calls";
     case PadReason::no_description:
       return "the function has no frame description";
     case PadReason::unclear_flow:
@@ -296,7 +503,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::unclear_stack:
       return "the function changes the stack pointer in a way that szc does not understand";
     case PadReason::no_number:
-      return "the size of the function's frame does not fit in 32 bits";
+      return "the function's code has no number with the size of its frame that could grow";
     case PadReason::description:
       return "the function's code and its frame description disagree";
     case PadReason::outside_access:
@@ -314,6 +521,17 @@ std::string_view describe(abi::PadReason reason) {
       return "the function may have arguments on the stack, but has no frame pointer";
     case PadReason::taken_on_entry:
       return "the function allocates its pad anew at each call";
+    case PadReason::left_alone:
+      return "szc leaves functions of its kind alone, or was told to give no pads "
+             "(--stab-stack=off)";
+    case PadReason::other_tool:
+      return "szc did not add a pad when it compiled the function, and code in the program knows "
+             "the sizes of frames (a sanitizer, split stacks, a garbage collector), or needs a "
+             "stack that is aligned to more than 16 bytes";
+    case PadReason::narrow_number:
+      return "the number with the size of the function's frame has too few bits for a pad";
+    case PadReason::remembers:
+      return "the function may keep an address of its frame and expect a later frame there";
     case PadReason::count:
       break;
   }

@@ -146,8 +146,9 @@ struct Program {
   const ElfFile* file = nullptr;
   std::vector<Function> functions;  // sorted by start, without overlap
   std::vector<Function> unsized;    // code between the functions that stays, sorted by start
-  std::vector<Hider> hiders;  // code that hides addresses of code: on other stacks, in a jmp_buf
-  bool small_stacks = false;  // the program may run on small stacks
+  std::vector<Hider> hiders;    // code that hides addresses of code: on other stacks, in a jmp_buf
+  bool small_stacks = false;    // the program may run on small stacks
+  bool pads_for_others = true;  // functions that the pass has not seen may get pads
   std::vector<CieInfo> cies;
   std::vector<abi::Label> labels;
   std::vector<Slot> slots;  // sorted by place
