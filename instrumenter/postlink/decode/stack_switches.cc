@@ -536,8 +536,8 @@ class UseWatch {
     }
   }
 
-  // What a register held before, or what lay in memory, was looked at when it was made. It is of
-  // interest here only as the stack pointer itself.
+  // A value from another register or from memory was looked at when it was made, except for the
+  // stack pointer itself.
   void look_at_made(const Instruction& next, const StackValue& made) {
     const bool moved =
         next.copies() || next.loads() || next.does == Does::pop || next.does == Does::leave;
