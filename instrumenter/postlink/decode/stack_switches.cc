@@ -487,6 +487,7 @@ class UseWatch {
     const bool known = rsp.is_place() && rsp.base == 0;
     use_.below_entry.push_back(known ? std::optional(-rsp.distance) : std::nullopt);
     use_.is_followed &= known;
+    lowest_ = known ? std::min(rsp.distance, after.rsp().distance) : StackValue::anywhere;
     if (next.memory) look_at_place(next, before);
     look_at_values(next, before, after);
     look_at_memory(next, before);
@@ -504,8 +505,11 @@ class UseWatch {
     return number == no_register ? StackValue{} : state.registers[number];
   }
 
+  // No object lies below the stack pointer. Such an address leads somewhere else once a number is
+  // added to it.
   void note(const StackValue& place) {
-    const bool known = place.is_own() && place.base == 0 && place.highest < StackValue::anywhere;
+    const bool known = place.is_own() && place.base == 0 && place.highest < StackValue::anywhere &&
+                       place.distance >= lowest_;
     use_.is_followed &= known;
     if (known) use_.highest = std::max(use_.highest, place.highest);
   }
@@ -563,6 +567,7 @@ class UseWatch {
   }
 
   StackUse use_;
+  std::int64_t lowest_ = StackValue::anywhere;  // where the stack pointer is
   bool stores_ = false;
   bool compares_ = false;
   bool enters_vector_ = false;

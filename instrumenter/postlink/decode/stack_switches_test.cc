@@ -389,6 +389,7 @@ TEST_F(Uses, ThatDependOnNumbersAreNotFollowed) {
   EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; add %rdi,%rax").is_followed);
   EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; and $-32,%rax").is_followed);
   EXPECT_FALSE(use_in_frame("mov %rsp,%rax; sub %rax,%rdi").is_followed);
+  EXPECT_FALSE(use_in_frame("lea -500(%rsp),%rax; mov %rax,(%rdi)").is_followed);
   EXPECT_FALSE(use_in_frame("lea 8(%rsp),%eax").is_followed);
   EXPECT_FALSE(
       use_in_frame("lea 8(%rsp),%rax; 1: movl $0,(%rax); add $4,%rax; cmp %rax,%rdi; jne 1b")

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# szc_foreign_frames_test.sh SOURCE BUILD: what gcc compiles runs right with pads, in every way in which its frames are
+# laid out, and pads are there: frames lie at other places with other seeds.
+set -u
+. "$1/tests/lib.sh"
+. "$source_directory/tests/programs/build.sh"
+cd "$work" || exit 1
+while IFS='|' read -r file compiler flags; do
+  build_both . "$file" "$compiler" "$flags" || { fail "$flags is not built"; continue; }
+  expected=$(run plain "")
+  grep -q 'exit 0' <<<"$expected" || fail "$flags, by gcc alone: $expected"
+  "$szc" --stab-explain ours/program >explained
+  echo "$flags: $(grep -c ': pads of up to' explained) functions have pads"
+  for options in stack=0 stack=1:seed={1,2,3,4}:rerandomize=once stack=1:seed={5,6}:period=1ms:budget=off stack=1:seed=7:code=0:period=1ms; do
+    [ "$(run ours "$options:report=$work/report")" = "$expected" ] || fail "$flags, $options: $(cat ours/output ours/errors)"
+    rm -f report
+  done
+done < <(variants_of foreign_frames.c)
+
+# Padded functions, and some that must not be.
+build_both . "$programs/foreign_frames.c" gcc -O2 || fail "-O2 is not built"
+"$szc" --stab-explain ours/program >explained
+for name in rare pushes; do
+  grep -q " $name: pads of up to" explained || fail "$name has no pad: $(grep " $name:" explained)"
+done
+for name in by_index by_index_above by_pointer backwards passed_on as_number either nested variable; do
+  grep -q " $name: no pads" explained || fail "$name has a pad: $(grep " $name:" explained)"
+done
+
+# main's caller may put its frame anywhere, so two places in frames of the same stack tell.
+cat >places.c <<'C'
+#include <stdio.h>
+#include <stdint.h>
+static uintptr_t upper, lower;
+__attribute__((noinline)) void note(uintptr_t *place) { char here; *place = (uintptr_t)&here; __asm__ volatile("" : : "r"(&here) : "memory"); }
+__attribute__((noinline)) long step(long x) { long some[4]; __asm__ volatile("" : : "r"(some) : "memory"); note(&lower); return some[x] * 0 + x; }
+int main(void) {
+  note(&upper);
+  const long x = step(1);
+  printf("%ld %ld\n", (long)(upper - lower), x);
+  return 0;
+}
+C
+"$szc" --stab-cc=gcc --stab-quiet -O1 -o places places.c || fail "places.c is not built"
+for seed in {1..20}; do STABILIZER_OPTIONS=stack=1:seed=$seed:rerandomize=once ./places; done | sort -u >seen
+[ "$(wc -l <seen)" -ge 3 ] || fail "step's frame has the same size with all seeds: $(cat seen)"
+for seed in {1..5}; do STABILIZER_OPTIONS=stack=0:seed=$seed ./places; done | sort -u >seen
+[ "$(wc -l <seen)" -eq 1 ] || fail "stack=0, and step's frame has several sizes: $(cat seen)"
+finish
