@@ -98,6 +98,7 @@ class TableBuilder {
     frame.step = static_cast<std::uint8_t>(pad.step / abi::pad_unit);
     frame.most = static_cast<std::uint16_t>(pad.most / abi::pad_unit);
     if (pad.reason == abi::PadReason::none) {
+      header_.padded_by_pass += pad.by_pass ? 1 : 0;
       frame.above = static_cast<std::uint32_t>(pad.above);
       frame.code_fields = static_cast<std::uint16_t>(pad.code_fields.size());
       frame.description_fields = static_cast<std::uint16_t>(pad.description_fields.size());

@@ -91,7 +91,8 @@ struct Header {
   uint64_t text_bytes;    // of all code in executable sections, pinned functions included
   uint64_t pinned_bytes;  // the part of text_bytes that can't move
   uint64_t flags;
-  uint64_t framed;  // functions that can move and change the stack pointer
+  uint64_t framed;          // functions that can move and change the stack pointer
+  uint64_t padded_by_pass;  // functions with pads for which szc's pass made room
   Array functions;
   Array fixups;
   Array labels;
@@ -342,7 +343,7 @@ struct Hider {
 
 static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
-static_assert(sizeof(Header) == 192 && offsetof(Header, functions) == 80);
+static_assert(sizeof(Header) == 200 && offsetof(Header, functions) == 88);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
 static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 16);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);

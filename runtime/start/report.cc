@@ -28,6 +28,24 @@ void add_pinned(Line& line, const abi::Header& table) {
   add("used_bytes_functions", abi::PinReason::used_bytes);
 }
 
+// The median of the functions' largest pads, in bytes.
+uint64_t median_pad(const Image& image) {
+  uint32_t counts[abi::largest_pad / abi::pad_unit + 1] = {};
+  uint32_t all = 0;
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    const abi::Frame* frame = frame_of(image, f);
+    if (frame == nullptr) continue;
+    ++counts[frame->most];
+    ++all;
+  }
+  uint32_t below = 0;
+  for (uint32_t units = 0; units < sizeof counts / sizeof counts[0]; ++units) {
+    below += counts[units];
+    if (2 * below >= all) return uint64_t{units} * abi::pad_unit;
+  }
+  return 0;
+}
+
 void add_image(Line& line, const Image& image) {
   if (image.table == nullptr) return;
   line.field("functions", uint64_t{image.table->functions.count} + image.table->pinned.count);
@@ -43,7 +61,10 @@ void add_image(Line& line, const Image& image) {
                  image.moved() == 0 ? 0 : reinterpret_cast<uint64_t>(image.first().start));
   line.field("padded", image.padded_functions);
   // Functions that make their pads themselves are not counted above.
-  if (image.padded_functions != 0) line.field("framed", image.table->framed);
+  if (image.padded_functions != 0)
+    line.field("framed", image.table->framed)
+        .field("padded_by_pass", image.table->padded_by_pass)
+        .field("pad_bytes_median", median_pad(image));
   line.field("setup_ns", image.setup_ns);
 }
 

@@ -109,6 +109,7 @@ class PadAnalysis {
       change_by(-removal.bytes);
     }
     set_pad(abi::largest_pad);
+    function_.pad.by_pass = true;
   }
 
   // For a function of another compiler. `part` is the same function.

@@ -52,6 +52,7 @@ struct CieInfo {
 struct StackPad {
   abi::PadReason reason = abi::PadReason::calls_nothing;  // none: the copies get pads
   bool changes_stack = false;                             // the function changes the stack pointer
+  bool by_pass = false;                                   // the pass made room for the pad
   std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
   std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
