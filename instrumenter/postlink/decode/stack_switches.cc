@@ -307,15 +307,28 @@ namespace {
 
 using Does = Instruction::Does;
 
+constexpr std::size_t rax_number = 0;
 constexpr Registers arguments = 0b0000'0011'1100'0110;  // rdi, rsi, rdx, rcx, r8, r9
 
+// What the search relies on, besides the code.
+enum class Trust : std::uint8_t {
+  nothing,
+  compiled,  // code that gets the address of an object in the frame writes to no other word of it
+  // gcc knows which registers a function of the same file leaves alone, and may keep addresses in
+  // registers that other calls lose.
+  not_even_calls,
+};
+
 // Applies one instruction to a state. `own_base` is the base that the instruction creates if it
-// aligns or lowers the stack pointer. `compiled` promises that code that gets the address of an
-// object in the frame writes to no other word of the frame.
+// aligns or lowers the stack pointer.
 class Step {
  public:
-  Step(const Instruction& next, std::uint32_t own_base, bool compiled, StackState& state)
-      : next_(next), own_base_(own_base), compiled_(compiled), state_(state) {}
+  Step(const Instruction& next, std::uint32_t own_base, Trust trust, StackState& state)
+      : next_(next),
+        own_base_(own_base),
+        compiled_(trust == Trust::compiled),
+        calls_may_keep_(trust == Trust::not_even_calls),
+        state_(state) {}
 
   // Returns false if the stack pointer may belong to another stack.
   bool run() {
@@ -409,7 +422,7 @@ class Step {
   }
 
   void give_away(const StackValue& value) {
-    if (!compiled_) state_.words.give_away(value);
+    if (!compiled_ && (value.is_own() || !calls_may_keep_)) state_.words.give_away(value);
   }
 
   [[nodiscard]] StackValue address() const {
@@ -450,10 +463,16 @@ class Step {
   void call() {
     for (std::size_t i = 0; i < register_count; ++i) {
       if (has(arguments, i)) give_away(state_.registers[i]);
-      if (has(lost_by_calls, i)) state_.registers[i] = {};
+      if (has(lost_by_calls, i)) lose(i);
     }
     state_.words.forget_below(state_.rsp());
     state_.words.overwrite_given_away();
+  }
+
+  void lose(std::size_t i) {
+    StackValue& value = state_.registers[i];
+    const bool kept = calls_may_keep_ && i != rax_number && value.is_involved();
+    value = kept ? StackValue::made_of(value.base) : StackValue{};
   }
 
   void do_other() {
@@ -475,6 +494,7 @@ class Step {
   const Instruction& next_;
   const std::uint32_t own_base_;
   const bool compiled_;
+  const bool calls_may_keep_;
   StackState& state_;
 };
 
@@ -576,7 +596,7 @@ class UseWatch {
 
 class Search {
  public:
-  Search(std::span<const CodePart> parts, bool compiled) : compiled_(compiled) {
+  Search(std::span<const CodePart> parts, Trust trust) : trust_(trust) {
     for (const CodePart& part : parts) {
       const std::size_t first = code_.size();
       for_each_instruction(part.code, part.start,
@@ -624,7 +644,7 @@ class Search {
         continue;
       }
       StackState after = *states_[i];
-      Step(code_[i], static_cast<std::uint32_t>(i) + 1, compiled_, after).run();
+      Step(code_[i], static_cast<std::uint32_t>(i) + 1, trust_, after).run();
       watch.look_at(code_[i], *states_[i], after);
     }
     return watch.take();
@@ -699,7 +719,7 @@ class Search {
   void go_on(std::size_t i) {
     const Instruction& next = code_[i];
     StackState state = *states_[i];
-    if (!Step(next, static_cast<std::uint32_t>(i) + 1, compiled_, state).run()) {
+    if (!Step(next, static_cast<std::uint32_t>(i) + 1, trust_, state).run()) {
       report(i);
       state.rsp() = StackValue::somewhere(StackValue::no_base);
     }
@@ -794,7 +814,7 @@ class Search {
     return state;
   }
 
-  const bool compiled_;
+  const Trust trust_;
   bool has_functions_ = false;
   std::vector<Instruction> code_;
   std::unordered_map<std::uint64_t, std::size_t> numbers_;
@@ -823,11 +843,11 @@ class Search {
 }  // namespace
 
 std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool compiled) {
-  return Search(parts, compiled).run();
+  return Search(parts, compiled ? Trust::compiled : Trust::nothing).run();
 }
 
 StackUse find_stack_use(const CodePart& part) {
-  Search search({&part, 1}, false);
+  Search search({&part, 1}, Trust::not_even_calls);
   const bool switches = search.run().has_value();
   StackUse use = search.use();
   use.is_followed &= !switches;

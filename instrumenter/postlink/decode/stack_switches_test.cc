@@ -398,6 +398,14 @@ TEST_F(Uses, ThatDependOnNumbersAreNotFollowed) {
                    .is_followed);
 }
 
+// The called function may be one that leaves the register alone, and the compiler may know.
+TEST_F(Uses, InRegistersThatCallsMayLoseAreNotFollowed) {
+  EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rsi; call f; mov 48(%rsi),%rax").is_followed);
+  EXPECT_TRUE(use_in_frame("lea 8(%rsp),%rsi; call f; mov 48(%rax),%rax").is_followed);
+  EXPECT_TRUE(use_in_frame("lea 8(%rsp),%rsi; call f; mov $1,%esi; mov %rsi,(%rsp)").is_followed);
+  EXPECT_EQ(use_in_frame("lea 8(%rsp),%rbx; call f; mov 56(%rbx),%rax").highest, 16);
+}
+
 TEST_F(Uses, InVectorRegistersAreNotFollowed) {
   EXPECT_TRUE(use_in_frame("lea 8(%rsp),%rax; movq %rax,%xmm0; movups %xmm0,16(%rsp)").is_followed);
   EXPECT_FALSE(use_in_frame("lea 8(%rsp),%rax; movq %rax,%xmm0; movq %xmm0,%rcx").is_followed);

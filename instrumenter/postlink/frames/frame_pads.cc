@@ -113,7 +113,7 @@ class PadAnalysis {
   }
 
   // For a function of another compiler. `part` is the same function.
-  void run_without_records(const CodePart& part) {
+  void run_without_records(CodePart part) {
     function_.pad.reason = analyse_without_records(part);
     if (function_.pad.reason == PadReason::none) set_pad(room());
   }
@@ -155,7 +155,7 @@ class PadAnalysis {
                                                     : PadReason::none;
   }
 
-  PadReason analyse_without_records(const CodePart& part) {
+  PadReason analyse_without_records(CodePart& part) {
     if (!function_.decoded.complete) return PadReason::unclear_flow;
     if (cfa_.rows.empty()) return PadReason::no_description;
     flow_ = follow_frame(steps_, function_, cfa_);
@@ -165,6 +165,7 @@ class PadAnalysis {
     const PadReason reason = choose_fields();
     if (reason != PadReason::none) return reason;
     if (room() < step()) return PadReason::narrow_number;
+    add_ends(part);
     const StackUse use = find_stack_use(part);
     if (use.remembers) return PadReason::remembers;
     switch (flow_.shape) {
@@ -173,6 +174,8 @@ class PadAnalysis {
         if (!agrees(use)) return PadReason::unclear_flow;
         break;
       case FrameShape::framed:
+        // Registers that were pushed below the pad move with the stack pointer.
+        if (cfa_.deepest > flow_.upper + flow_.size + return_address) return PadReason::description;
         if (reaches_by_rsp()) return PadReason::mixed_access;
         break;
       case FrameShape::realigned:
@@ -181,6 +184,14 @@ class PadAnalysis {
         break;
     }
     return PadReason::none;
+  }
+
+  // The stack pointer behind such a call is another one, so the call never returns.
+  void add_ends(CodePart& part) const {
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i)
+      if (steps_[i].does == Instruction::Does::call &&
+          flow_.below_entry[i] != flow_.below_entry[i + 1])
+        part.behind_ends.push_back(steps_[i].end());
   }
 
   // Whether both analyses found the same stack pointer. One of them may know that control does not
