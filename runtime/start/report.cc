@@ -96,8 +96,8 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 
 constexpr const char* no_pads =
     "no stack frame of the executable has a pad, because no function makes calls, or because it "
-    "was compiled without pads (only the versions of clang that szc --stab-version lists can add "
-    "them)";
+    "was compiled without pads (only the versions of clang that szc --stab-version lists make room "
+    "for them in all functions)";
 
 constexpr const char* no_room_for_pads =
     "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "

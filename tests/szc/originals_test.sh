@@ -41,7 +41,7 @@ for flags in "" -falign-functions=1; do
   "$szc" --stab-explain table >explained
   says explained '^  pinned .* foo\.cold: '
   for seed in 1 2 3; do
-    # gcc's frames have no pads, which strict=1 would refuse.
+    # If none of gcc's frames has a pad, strict=1 refuses to start.
     STABILIZER_OPTIONS=${options/strict=1:/}:seed=$seed ./table >printed
     cmp -s printed expected || fail "$flags, seed $seed: $(cat printed)"
   done
