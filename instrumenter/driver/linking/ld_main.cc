@@ -115,16 +115,16 @@ void tell_of_missing_pads(const LinkArguments& link, const LinkSettings& setting
     fmt::print(
         stderr,
         "szc: note: many stack frames in {} get small pads or none: {} does not load szc's pass "
-        "for clang "
-        "{}, perhaps because this clang was built with assertions. Functions still move. To get "
-        "pads, build a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides this note\n",
+        "for clang {}, perhaps because this clang was built with assertions. Functions still move. "
+        "To get pads, build a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides this "
+        "note\n",
         link.output, settings.clang, identity.llvm, settings.clang);
   else
     fmt::print(stderr,
                "szc: note: many stack frames in {} get small pads or none: {} is {}, but szc has "
-               "passes for {}. "
-               "Functions still move. To get pads, set STAB_CC to one of these compilers, or build "
-               "a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides this note\n",
+               "passes for {}. Functions still move. To get pads, set STAB_CC to one of these "
+               "compilers, or build a pass with 'szc --stab-add-compiler {}'. --stab-quiet hides "
+               "this note\n",
                link.output, settings.clang, identity.name, versions_with_pass(companions),
                settings.clang);
 }

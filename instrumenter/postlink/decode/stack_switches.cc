@@ -310,7 +310,7 @@ using Does = Instruction::Does;
 constexpr std::size_t rax_number = 0;
 constexpr Registers arguments = 0b0000'0011'1100'0110;  // rdi, rsi, rdx, rcx, r8, r9
 
-// What the search relies on, besides the code.
+// The promises that the search relies on, besides the code.
 enum class Trust : std::uint8_t {
   nothing,
   compiled,  // code that gets the address of an object in the frame writes to no other word of it
