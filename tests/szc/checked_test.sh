@@ -88,6 +88,7 @@ right -O2 "epoch_contexts.c epoch_copied_jumps.c epoch_dispatch.c epoch_forks.c 
 # Its only function has no pad, and strict=1 refuses to ask for pads in such a program.
 options=${options//stack=1/stack=0} right -O2 epoch_one_function.c
 right -O0 constants.c
+for flags in -O2 '-O2 -fno-omit-frame-pointer' -O3; do right "$flags" foreign_frames.c; done
 right '-O2 -std=c++14' epoch_exceptions.cpp
 right '-O2 -std=c++20 -fvisibility=hidden' epoch_vtables.cpp
 finish
