@@ -395,7 +395,7 @@ class OtherCompilers {
     if (knows_frames_) return PadReason::other_tool;
     if (entered_.contains(function.start)) return PadReason::entered_inside;
     // A jump table of the function may lead to such a part, which uses the frame.
-    if (function.decoded.jumps_anywhere && has_cold_part_.contains(function.name))
+    if (function.decoded.jumps_anywhere && has_cold_part_.contains(function.start))
       return PadReason::unclear_flow;
     return PadReason::none;
   }
@@ -409,13 +409,16 @@ class OtherCompilers {
         alone_.insert(function->start);
   }
 
+  // The names tell which parts belong together. A function may have several.
   void find_cold_parts() {
-    const auto add = [&](std::string_view name) {
+    std::unordered_set<std::string_view> names;
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const std::string_view name = program_.file->name(symbol);
       if (const auto end = name.find(".cold"); end != std::string_view::npos)
-        has_cold_part_.insert(name.substr(0, end));
-    };
-    for (const Function& function : program_.functions) add(function.name);
-    for (const Function& function : program_.unsized) add(function.name);
+        names.insert(name.substr(0, end));
+    }
+    for (const Elf64_Sym& symbol : program_.file->symbols())
+      if (names.contains(program_.file->name(symbol))) has_cold_part_.insert(symbol.st_value);
   }
 
   void find_labels() {
@@ -459,9 +462,9 @@ class OtherCompilers {
 
   Program& program_;
   const std::unordered_set<std::uint64_t>& entered_;
-  std::unordered_set<std::uint64_t> alone_;  // starts
-  std::unordered_set<std::string_view> has_cold_part_;
-  std::vector<std::vector<std::uint32_t>> labels_;  // by function
+  std::unordered_set<std::uint64_t> alone_;          // starts
+  std::unordered_set<std::uint64_t> has_cold_part_;  // starts
+  std::vector<std::vector<std::uint32_t>> labels_;   // by function
   bool knows_frames_ = false;
 };
 
