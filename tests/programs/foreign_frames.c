@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Frames of gcc grow in place. Here code reaches arguments on the stack, and locals beside them, in every way that gcc has:
 // by an index that begins elsewhere, by a pointer that walks, through a nested function, and as the target of a tail call.
-// variants: -O0 | -O1 | -O2 | -O3 | -Os | -O2 -fno-omit-frame-pointer | -O2 -fno-pie -no-pie | -O2 -fstack-clash-protection | -O2 -fstack-protector-all | -O1 -maccumulate-outgoing-args | -O2 -fno-shrink-wrap -fPIC | -O2 -mstackrealign
+// variants: -O0 | -O1 | -O2 | -O3 | -Os | -O2 -fno-omit-frame-pointer | -O2 -fno-pie -no-pie | -O2 -fstack-clash-protection | -O2 -fstack-protector-all | -O2 -fPIC | -O2 -mstackrealign
 // compilers: gcc
 #include <alloca.h>
 #include <setjmp.h>

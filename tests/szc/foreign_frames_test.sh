@@ -19,11 +19,14 @@ while IFS='|' read -r file compiler flags; do
 done < <(variants_of foreign_frames.c)
 
 # Padded functions, and some that must not be.
-build_both . "$programs/foreign_frames.c" gcc -O2 || fail "-O2 is not built"
+build_both . "$programs/foreign_frames.c" gcc -O0 || fail "-O0 is not built"
 "$szc" --stab-explain ours/program >explained
-for name in rare pushes; do
+for name in first_of by_index ten tail pushes nested deep leave returns_twice sorted; do
   grep -q " $name: pads of up to" explained || fail "$name has no pad: $(grep " $name:" explained)"
 done
+build_both . "$programs/foreign_frames.c" gcc -O2 || fail "-O2 is not built"
+"$szc" --stab-explain ours/program >explained
+grep -q " leave: pads of up to" explained || fail "leave has no pad: $(grep " leave:" explained)"
 for name in by_index by_index_above by_pointer backwards passed_on as_number either nested variable; do
   grep -q " $name: no pads" explained || fail "$name has a pad: $(grep " $name:" explained)"
 done
