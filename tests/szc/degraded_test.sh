@@ -84,7 +84,7 @@ expect "linked without the step" "the binary was linked without" ./unstepped
 
 table=$((16#$(section_offset good .stab.table)))
 note=$((16#$(section_offset good .note.stab)))
-cp good altered && poke altered $((table + 192)) '\x55'
+cp good altered && poke altered $((table + 200)) '\x55'
 expect "altered table" "the table was altered" ./altered
 cp good magicless && poke magicless "$table" 'xx'
 expect "no table" "there is other data in place of the table" ./magicless
