@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "runtime/base/memory.h"
+
 namespace stab::rt {
 namespace {
 
@@ -275,7 +277,8 @@ TableError validate(const uint8_t* table, uint64_t size, const Shape& shape) {
     return TableError::wrong_size;
   if (!arrays_fit(header)) return TableError::bad_array;
   // The checksum is computed with its own field set to zero.
-  Header blank = header;
+  Header blank;
+  copy_bytes(&blank, &header, sizeof blank);
   blank.checksum = 0;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&blank);
   if (abi::hash_table(bytes, table, header.pinned.offset) != header.checksum)

@@ -30,7 +30,8 @@ void add_pinned(Line& line, const abi::Header& table) {
 
 // The median of the functions' largest pads, in bytes.
 uint64_t median_pad(const Image& image) {
-  uint32_t counts[abi::largest_pad / abi::pad_unit + 1] = {};
+  uint32_t counts[abi::largest_pad / abi::pad_unit + 1];
+  fill_bytes(counts, 0, sizeof counts);
   uint32_t all = 0;
   for (uint32_t f = 0; f < image.count(); ++f) {
     const abi::Frame* frame = frame_of(image, f);
