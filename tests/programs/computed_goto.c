@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Labels as values: in constant and writable tables, on the stack, and compared.
+// Labels as values: in constant and writable tables, on the stack, compared and subtracted. gcc -Os
+// gives functions odd addresses.
+// compilers: szc gcc
 // variants: -O0 | -O1 | -O2 | -O3 | -Os | -O2 -fno-pie -no-pie | -O0 -fno-pie -no-pie
 #include <stdio.h>
 
@@ -7,6 +9,7 @@ __attribute__((noinline)) static long run(const unsigned char *program) {
   static const void *const table[] = {&&add, &&triple, &&less, &&swap, &&done};
   static void *writable[2] = {&&add, &&triple};
   void *local = &&less;
+  const char *volatile base = &&add;
   long acc = 1, other = 2;
   goto *table[*program++];
 add:
@@ -29,8 +32,10 @@ swap: {
   if (other == 99) goto *local;
   goto *table[*program++];
 }
-done:
-  return acc * 1000 + other + (local == table[2]) * 7 + (writable[0] == table[0]);
+done:;
+  const int first = writable[0] == table[0];
+  return acc * 1000 + other + (local == table[2]) * 7 + first * 5 +
+         ((const char *)writable[first] - base == (const char *)&&triple - (const char *)&&add) * 13;
 }
 
 int main(void) {
@@ -42,7 +47,8 @@ int main(void) {
   }
   program[1999] = 4;
   const unsigned char small[] = {0, 1, 2, 3, 0, 2, 4};
-  printf("%ld\n", run(small));
+  long (*volatile by_pointer)(const unsigned char *) = run;
+  printf("%ld %ld\n", run(small), by_pointer(small));
   const unsigned char large[] = {1, 1, 1, 1, 1, 1, 1, 2, 4, 4, 4};
   printf("%ld\n", run(large));
   return (int)(run(program) & 1);

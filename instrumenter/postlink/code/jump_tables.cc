@@ -34,6 +34,7 @@ class DataAnalysis {
     });
     collect_bases();
     for (Function& function : program_.functions) add_tables(function);
+    pin_mixed_labels();
     std::ranges::sort(program_.slots, {}, &Slot::where);
     std::ranges::sort(program_.pointers, {}, &Pointer::where);
   }
@@ -158,6 +159,20 @@ class DataAnalysis {
     const std::uint32_t label =
         program_.label(function, static_cast<std::uint32_t>(target - function.start));
     program_.slots.push_back({where, label, readonly});
+  }
+
+  // The original code runs if its entry has no room for a jump. Its own labels are then places in
+  // the original, but labels in data are places in the copy, and the program may subtract or
+  // compare them.
+  void pin_mixed_labels() {
+    for (const Slot& slot : program_.slots) {
+      Function& function = program_.functions[program_.labels[slot.label].function];
+      const auto is_label = [](const abi::Fixup& fixup) {
+        return abi::kind_of(fixup) == FixupKind::label;
+      };
+      if (function.keeps_entry && std::ranges::any_of(function.fixups, is_label))
+        program_.pin(function, PinReason::label_reference);
+    }
   }
 
   void collect_bases() {
