@@ -556,8 +556,7 @@ class ReturnAddressWatch {
   Registers holders_ = 0;  // registers that hold the return address or something made from it
 };
 
-// Whether a function accesses places of its frame that are a multiple of more than 16, and does not
-// align its frame itself.
+// Finds the alignment that a function expects of addresses, which may be places of the stack.
 class AlignmentWatch {
  public:
   void look_at(const Instruction& next) {
@@ -565,19 +564,25 @@ class AlignmentWatch {
     const auto aligned = next.to == rsp_number ? next.alignment() : std::nullopt;
     aligns_ |= aligned && *aligned > always;
     has_frame_pointer_ |= next.copies() && next.from == rsp_number && next.to == rbp_number;
-    if (!next.memory || next.memory->aligned <= always) return;
-    by_rsp_ |= next.memory->base == rsp_number;
-    by_rbp_ |= next.memory->base == rbp_number;
+    if (!next.memory || next.memory->aligned <= always || next.memory->base == no_register) return;
+    std::uint32_t& largest = next.memory->base == rsp_number   ? by_rsp_
+                             : next.memory->base == rbp_number ? by_rbp_
+                                                               : by_others_;
+    largest = std::max(largest, next.memory->aligned);
   }
-  [[nodiscard]] bool needs_aligned_stack() const {
-    return !aligns_ && (by_rsp_ || (by_rbp_ && has_frame_pointer_));
+  [[nodiscard]] std::uint32_t needed() const {
+    std::uint32_t largest = by_others_;
+    if (!aligns_) largest = std::max(largest, by_rsp_);
+    if (!aligns_ || !has_frame_pointer_) largest = std::max(largest, by_rbp_);
+    return largest;
   }
 
  private:
   bool aligns_ = false;
   bool has_frame_pointer_ = false;
-  bool by_rsp_ = false;
-  bool by_rbp_ = false;
+  std::uint32_t by_rsp_ = 0;
+  std::uint32_t by_rbp_ = 0;
+  std::uint32_t by_others_ = 0;
 };
 
 }  // namespace
@@ -602,6 +607,7 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     result.calls_anywhere |= next.does == Does::call && next.target == 0;
     result.sets_stack_pointer |= sets_stack_pointer(next);
     result.values |= values_written(next);
+    if (next.does != Does::pop) result.written |= next.writes;
     if (pushed.mixes(next)) result.values |= bit(next.to);
     // Some assemblers count padding after the last block as part of the function. A called function
     // need not return.
@@ -615,7 +621,7 @@ DecodedFunction decode_function(std::span<const std::uint8_t> code, std::uint64_
     at += next ? next->length : 1;
   }
   result.takes_return_address = watch.takes_return_address();
-  result.needs_aligned_stack = alignment.needs_aligned_stack();
+  result.needs_alignment = alignment.needed();
   result.open_end = result.complete && runs_on;
   return result;
 }

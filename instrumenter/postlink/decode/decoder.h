@@ -189,8 +189,10 @@ struct DecodedFunction {
   bool takes_return_address = false;   // reads or changes it, as far as its beginning shows
   bool sets_stack_pointer = false;     // other than by pushing, popping, and adding numbers
   bool may_set_stack_pointer = false;  // the same, in bytes behind an instruction that is not known
-  // It relies on a stack that is aligned to more than 16 bytes when it is called.
-  bool needs_aligned_stack = false;
+  // It accesses memory by registers that must hold multiples of this number, if it is above 16 and
+  // the function did not align its frame itself.
+  std::uint32_t needs_alignment = 0;
+  Registers written = 0;  // by its instructions, other than by pops
   // The code writes a part of these registers, or 64 bits that come neither from a lea with rip
   // nor from a pop of the same register.
   Registers values = 0;

@@ -323,11 +323,13 @@ enum class Trust : std::uint8_t {
 // aligns or lowers the stack pointer.
 class Step {
  public:
-  Step(const Instruction& next, std::uint32_t own_base, Trust trust, StackState& state)
+  Step(const Instruction& next, std::uint32_t own_base, Trust trust, bool keeps_rax,
+       StackState& state)
       : next_(next),
         own_base_(own_base),
         compiled_(trust == Trust::compiled),
         calls_may_keep_(trust == Trust::not_even_calls),
+        keeps_rax_(keeps_rax),
         state_(state) {}
 
   // Returns false if the stack pointer may belong to another stack.
@@ -471,7 +473,7 @@ class Step {
 
   void lose(std::size_t i) {
     StackValue& value = state_.registers[i];
-    const bool kept = calls_may_keep_ && i != rax_number && value.is_involved();
+    const bool kept = calls_may_keep_ && (i != rax_number || keeps_rax_) && value.is_involved();
     value = kept ? StackValue::made_of(value.base) : StackValue{};
   }
 
@@ -495,6 +497,7 @@ class Step {
   const std::uint32_t own_base_;
   const bool compiled_;
   const bool calls_may_keep_;
+  const bool keeps_rax_;
   StackState& state_;
 };
 
@@ -644,7 +647,7 @@ class Search {
         continue;
       }
       StackState after = *states_[i];
-      Step(code_[i], static_cast<std::uint32_t>(i) + 1, trust_, after).run();
+      step(i, after).run();
       watch.look_at(code_[i], *states_[i], after);
     }
     return watch.take();
@@ -657,6 +660,11 @@ class Search {
         if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
           behind_ends_.push_back(found->second);
     for (const CodePart& part : parts)
+      for (const std::uint32_t offset : part.behind_keepers)
+        if (const auto found = numbers_.find(part.start + offset); found != numbers_.end())
+          behind_keepers_.push_back(found->second);
+    std::ranges::sort(behind_keepers_);
+    for (const CodePart& part : parts)
       if (part.ends_in_nothing) void_ends_.push_back(part.start + part.code.size());
     std::ranges::sort(void_ends_);
     std::ranges::sort(behind_ends_);
@@ -664,6 +672,11 @@ class Search {
                        std::ranges::none_of(code_, [](const Instruction& next) {
                          return next.does == Does::jump_anywhere;
                        });
+  }
+
+  [[nodiscard]] Step step(std::size_t i, StackState& state) const {
+    const bool keeps_rax = std::ranges::binary_search(behind_keepers_, i + 1);
+    return {code_[i], static_cast<std::uint32_t>(i) + 1, trust_, keeps_rax, state};
   }
 
   [[nodiscard]] bool is_behind_end(std::size_t i) const {
@@ -719,10 +732,12 @@ class Search {
   void go_on(std::size_t i) {
     const Instruction& next = code_[i];
     StackState state = *states_[i];
-    if (!Step(next, static_cast<std::uint32_t>(i) + 1, trust_, state).run()) {
+    if (!step(i, state).run()) {
       report(i);
       state.rsp() = StackValue::somewhere(StackValue::no_base);
     }
+    // Where compilers let faults throw, any instruction may lead to a landing pad.
+    if (trust_ == Trust::not_even_calls && next.does != Does::call) land(next.address, *states_[i]);
     switch (next.does) {
       case Does::end:
         return;
@@ -828,6 +843,7 @@ class Search {
   std::vector<std::size_t> pending_;
   std::vector<std::size_t> targets_;
   std::vector<std::size_t> behind_ends_;
+  std::vector<std::size_t> behind_keepers_;
   bool all_jumps_known_ = false;  // no jumps by registers, and no other landings
   struct LandingPlace {
     std::uint64_t begin, end;

@@ -31,6 +31,8 @@ struct CodePart {
   std::vector<Landing> landings{};
   bool landings_known = false;               // there are no other landings
   std::vector<std::uint32_t> behind_ends{};  // places after calls that never return
+  // Places after calls of functions that leave rax alone, as far as their own code shows.
+  std::vector<std::uint32_t> behind_keepers{};
   bool ends_in_nothing = false;  // no code begins behind it, so jumps to there are never reached
 };
 

@@ -287,9 +287,12 @@ void read_frames(Program& program) {
 
 namespace {
 
+constexpr unsigned dwarf_registers = 17;  // with the return address
+
 struct State {
   unsigned base = CfaRow::unknown;
   std::uint64_t offset = 0;
+  std::array<std::int64_t, dwarf_registers> saved{};  // bytes below the CFA, or 0
 };
 
 class Interpreter {
@@ -309,7 +312,9 @@ class Interpreter {
     else
       reader.uleb();
     if (sized) reader.skip(reader.uleb());
-    return reader.ok() && run(reader, false);
+    if (!reader.ok() || !run(reader, false)) return false;
+    initial_ = state_;
+    return true;
   }
 
   bool read_own(std::span<const std::uint8_t> fde) {
@@ -335,9 +340,9 @@ class Interpreter {
       case 0x40:
         return advance(code & 0x3f);
       case 0x80:
-        return save_at(static_cast<std::int64_t>(reader.uleb()));
+        return save_at(code & 0x3f, static_cast<std::int64_t>(reader.uleb()));
       case 0xc0:
-        return true;
+        return restore(code & 0x3f);
       default:
         return run_extended(code, reader, own);
     }
@@ -354,18 +359,22 @@ class Interpreter {
       case 0x04:
         return advance(reader.word());
       case 0x06:
+        return restore(reader.uleb());
       case 0x07:
       case 0x08:
+        return forget(reader.uleb());
       case 0x2e:
         reader.uleb();
         return true;
-      case 0x05:
+      case 0x05: {
+        const std::uint64_t number = reader.uleb();
+        return save_at(number, static_cast<std::int64_t>(reader.uleb()));
+      }
+      case 0x09: {
+        const std::uint64_t number = reader.uleb();
         reader.uleb();
-        return save_at(static_cast<std::int64_t>(reader.uleb()));
-      case 0x09:
-        reader.uleb();
-        reader.uleb();
-        return true;
+        return forget(number);
+      }
       case 0x0a:
         saved_.push_back(state_);
         return true;
@@ -388,14 +397,16 @@ class Interpreter {
         state_.base = CfaRow::unknown;
         return note_row();
       case 0x10:
-      case 0x16:
-        reader.uleb();
+      case 0x16: {
+        const std::uint64_t number = reader.uleb();
         reader.skip(reader.uleb());
         result.has_expressions = true;
-        return true;
-      case 0x11:
-        reader.uleb();
-        return save_at(reader.sleb());
+        return forget(number);
+      }
+      case 0x11: {
+        const std::uint64_t number = reader.uleb();
+        return save_at(number, reader.sleb());
+      }
       default:
         return false;
     }
@@ -406,14 +417,25 @@ class Interpreter {
     return location_ <= UINT32_MAX;
   }
 
-  // A register is saved at the CFA plus this many alignment units.
-  bool save_at(std::int64_t units) {
+  // The register is saved at the CFA plus this many alignment units.
+  bool save_at(std::uint64_t number, std::int64_t units) {
     constexpr std::int64_t far = std::int64_t{1} << 32;
     if (units > far || units < -far || data_align_ > far || data_align_ < -far) return false;
     const std::int64_t below = -units * data_align_;
     if (below < 0) result.has_expressions = true;
     result.deepest = std::max(result.deepest, below);
-    return true;
+    if (number < dwarf_registers) state_.saved[number] = std::max<std::int64_t>(below, 0);
+    return note_row();
+  }
+
+  bool restore(std::uint64_t number) {
+    if (number < dwarf_registers) state_.saved[number] = initial_.saved[number];
+    return note_row();
+  }
+
+  bool forget(std::uint64_t number) {
+    if (number < dwarf_registers) state_.saved[number] = 0;
+    return note_row();
   }
 
   bool set_offset(ByteReader& reader, bool own) {
@@ -421,17 +443,32 @@ class Interpreter {
     state_.offset = reader.uleb();
     const auto width = static_cast<std::uint32_t>(reader.position()) - place;
     if (own && state_.base == dwarf_rsp) result.fields.push_back({place, width, state_.offset});
+    if (state_.base == dwarf_rsp) forget_popped();
     return note_row();
+  }
+
+  // Compilers don't say that a register is no longer saved once it is popped.
+  void forget_popped() {
+    for (std::int64_t& below : state_.saved)
+      if (static_cast<std::uint64_t>(below) > state_.offset) below = 0;
+  }
+
+  [[nodiscard]] std::uint64_t saved_words() const {
+    std::uint64_t words = 0;
+    for (const std::int64_t below : state_.saved)
+      if (below > 0 && below % 8 == 0 && below / 8 < 64) words |= std::uint64_t{1} << (below / 8);
+    return words;
   }
 
   bool note_row() {
     const auto from = static_cast<std::uint32_t>(location_);
     if (!result.rows.empty() && result.rows.back().from == from) result.rows.pop_back();
-    result.rows.push_back({from, state_.base, state_.offset});
+    result.rows.push_back({from, state_.base, state_.offset, saved_words()});
     return true;
   }
 
   State state_;
+  State initial_;  // after the CIE
   std::vector<State> saved_;
   std::uint64_t location_ = 0;
   std::uint64_t code_align_ = 1;

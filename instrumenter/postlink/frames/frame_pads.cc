@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "instrumenter/postlink/decode/stack_switches.h"
@@ -92,6 +93,100 @@ struct Removal {
   std::vector<std::uint32_t> raised{};
 };
 
+// Finds how far above its return address a function uses the stack, which belongs to its caller.
+class CallersFrames {
+ public:
+  static constexpr std::int64_t anywhere = INT64_MAX;
+
+  explicit CallersFrames(const Program& program) : program_(program) {}
+
+  // Returns the end of what the code at this address accesses there, counted from the return
+  // address, or `anywhere` if that is not certain. Functions of other files use only their
+  // arguments, as the ABI says, and so do functions whose address the code loads.
+  std::int64_t by(std::uint64_t target) { return by(target, 0); }
+
+ private:
+  std::int64_t by(std::uint64_t target, unsigned jumps) {
+    constexpr unsigned most_jumps = 100;  // from function to function
+    if (target == 0) return 0;
+    const Function* function = program_.find_code(target);
+    if (function == nullptr) return is_inside_function(target) ? anywhere : 0;
+    if (jumps > most_jumps) return anywhere;
+    if (const auto found = known_.find(target); found != known_.end()) return found->second;
+    known_[target] = 0;  // for functions that jump to each other
+    return known_[target] = look_at(*function, jumps);
+  }
+
+  [[nodiscard]] bool is_inside_function(std::uint64_t target) const {
+    const auto after = std::ranges::upper_bound(program_.functions, target, {}, &Function::start);
+    return after != program_.functions.begin() && (after - 1)->contains(target);
+  }
+
+  std::int64_t look_at(const Function& function, unsigned jumps) {
+    const auto steps = read_instructions(function.code, function.start);
+    const CfaTable cfa = read_cfa(program_, function);
+    if (!function.decoded.complete || cfa.rows.empty()) return anywhere;
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Instruction& step = steps[i];
+      if (step.padding) continue;
+      const CfaRow& row = *cfa.at(step.offset);
+      if (!is_described(step, row, i + 1 < steps.size() ? cfa.at(steps[i + 1].offset) : nullptr))
+        return anywhere;
+      end = std::max(end, end_of_access(step, row));
+      const bool jumps_on =
+          step.does == Instruction::Does::jump || step.does == Instruction::Does::branch;
+      if (jumps_on && !function.contains(step.target) && step.target != function.end())
+        end = std::max(end, by(step.target, jumps + 1));
+    }
+    return end;
+  }
+
+  // Whether the description knows the place of the stack pointer, as far as it counts from there,
+  // before and after the instruction.
+  static bool is_described(const Instruction& step, const CfaRow& row, const CfaRow* next) {
+    constexpr std::uint64_t far = std::uint64_t{1} << 31;
+    const bool by_rsp = row.base == dwarf_rsp;
+    if (by_rsp && (row.offset < std::uint64_t{return_address} || row.offset > far)) return false;
+    if (step.does == Instruction::Does::return_anywhere) return false;
+    if (step.does == Instruction::Does::ret)
+      return by_rsp && row.offset == std::uint64_t{return_address};
+    if (!by_rsp || next == nullptr || next->base != dwarf_rsp || step.ends_here() ||
+        step.does == Instruction::Does::call)
+      return true;
+    const auto lowered = lowered_by(step);
+    return lowered && static_cast<std::int64_t>(next->offset) ==
+                          static_cast<std::int64_t>(row.offset) + *lowered;
+  }
+
+  // Returns the bytes by which the instruction lowers the stack pointer, if they are known.
+  static std::optional<std::int64_t> lowered_by(const Instruction& step) {
+    const bool to_rsp = step.to == rsp_number;
+    if (step.does == Instruction::Does::push) return *step.number;
+    if (step.does == Instruction::Does::pop && !to_rsp) return -*step.number;
+    if (to_rsp && step.added()) return -*step.added();
+    if (step.does == Instruction::Does::address && to_rsp && step.memory->base == rsp_number &&
+        !step.memory->is_indexed() && step.bits == 64)
+      return -step.memory->displacement;
+    return has(step.writes, rsp_number) ? std::nullopt : std::optional<std::int64_t>(0);
+  }
+
+  // An address may be that of the end.
+  static std::int64_t end_of_access(const Instruction& step, const CfaRow& row) {
+    if (!step.memory) return 0;
+    const Memory& memory = *step.memory;
+    const bool by_rsp = memory.base == rsp_number && row.base == dwarf_rsp;
+    const bool by_rbp = memory.base == rbp_number && row.base == dwarf_rbp;
+    if (!by_rsp && !by_rbp) return 0;
+    const bool is_address = step.does == Instruction::Does::address;
+    return memory.displacement - static_cast<std::int64_t>(row.offset) + return_address +
+           (is_address ? 0 : 1);
+  }
+
+  const Program& program_;
+  std::unordered_map<std::uint64_t, std::int64_t> known_;
+};
+
 class PadAnalysis {
  public:
   PadAnalysis(Program& program, Function& function) : program_(program), function_(function) {
@@ -112,15 +207,18 @@ class PadAnalysis {
     function_.pad.by_pass = true;
   }
 
-  // For a function of another compiler. `part` is the same function.
-  void run_without_records(CodePart part) {
-    function_.pad.reason = analyse_without_records(part);
+  // For a function of another compiler. `part` is the same function, and the stack is aligned to
+  // `alignment` when functions of the program are called.
+  void run_without_records(CodePart part, CallersFrames& reaches, std::uint32_t alignment) {
+    alignment_ = std::max(alignment, abi::pad_unit);
+    function_.pad.reason = analyse_without_records(part, reaches);
     if (function_.pad.reason == PadReason::none) set_pad(room());
   }
 
  private:
   [[nodiscard]] std::uint32_t step() const {
-    return flow_.shape == FrameShape::realigned ? flow_.alignment : abi::pad_unit;
+    return flow_.shape == FrameShape::realigned ? std::max(flow_.alignment, alignment_)
+                                                : alignment_;
   }
 
   void set_pad(std::int64_t most) {
@@ -155,7 +253,7 @@ class PadAnalysis {
                                                     : PadReason::none;
   }
 
-  PadReason analyse_without_records(CodePart& part) {
+  PadReason analyse_without_records(CodePart& part, CallersFrames& reaches) {
     if (!function_.decoded.complete) return PadReason::unclear_flow;
     if (cfa_.rows.empty()) return PadReason::no_description;
     flow_ = follow_frame(steps_, function_, cfa_);
@@ -165,6 +263,9 @@ class PadAnalysis {
     const PadReason reason = choose_fields();
     if (reason != PadReason::none) return reason;
     if (room() < step()) return PadReason::narrow_number;
+    if (!upper_part_is_saved()) return PadReason::arguments;
+    if (callees_reach_pad(reaches)) return PadReason::arguments;
+    if (jumps_inside() && part.jump_targets.empty()) return PadReason::unclear_flow;
     add_ends(part);
     const StackUse use = find_stack_use(part);
     if (use.remembers) return PadReason::remembers;
@@ -176,7 +277,8 @@ class PadAnalysis {
       case FrameShape::framed:
         // Registers that were pushed below the pad move with the stack pointer.
         if (cfa_.deepest > flow_.upper + flow_.size + return_address) return PadReason::description;
-        if (reaches_by_rsp()) return PadReason::mixed_access;
+        if (reaches_by_rsp() || std::min(flow_.lowest_by_rbp, flow_.lowest_indexed) < 0)
+          return PadReason::mixed_access;
         break;
       case FrameShape::realigned:
         // Code does not know the distance between the parts, so it reaches neither from the other.
@@ -184,6 +286,37 @@ class PadAnalysis {
         break;
     }
     return PadReason::none;
+  }
+
+  // What was pushed before the frame was made could be arguments of a call. By the description, it
+  // is registers at each call.
+  [[nodiscard]] bool upper_part_is_saved() const {
+    constexpr std::int64_t word = 8;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (steps_[i].does != Instruction::Does::call || !flow_.depths[i]) continue;
+      const std::uint64_t saved = cfa_.at(steps_[i].offset)->saved;
+      if (flow_.upper % word != 0 || flow_.upper >= 62 * word) return false;
+      for (std::int64_t n = 2; n <= flow_.upper / word + 1; ++n)
+        if ((saved >> n & 1U) == 0) return false;
+    }
+    return true;
+  }
+
+  // Hand-written code may use the frame of its caller. In a framed function, it is not known where
+  // the lower part ends, but what is pushed for calls belongs to it.
+  [[nodiscard]] bool callees_reach_pad(CallersFrames& reaches) const {
+    const std::int64_t lower = flow_.shape == FrameShape::framed ? 0 : flow_.size;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (steps_[i].does == Instruction::Does::call && flow_.depths[i] &&
+          reaches.by(steps_[i].target) > return_address + lower + *flow_.depths[i])
+        return true;
+    return false;
+  }
+
+  [[nodiscard]] bool jumps_inside() const {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (steps_[i].does == Instruction::Does::jump_anywhere && flow_.depths[i]) return true;
+    return false;
   }
 
   // The stack pointer behind such a call is another one, so the call never returns.
@@ -354,6 +487,7 @@ class PadAnalysis {
   CfaTable cfa_;
   FrameFlow flow_;
   std::vector<CfaField> fields_;
+  std::uint32_t alignment_ = abi::pad_unit;
 };
 
 // The frame description says that somewhere more than the return address is on the stack.
@@ -367,11 +501,13 @@ bool changes_stack(const Program& program, const Function& function) {
 class OtherCompilers {
  public:
   OtherCompilers(Program& program, const std::unordered_set<std::uint64_t>& entered)
-      : program_(program), entered_(entered) {
+      : program_(program), entered_(entered), reaches_(program) {
     read_alone();
     find_cold_parts();
     find_labels();
     knows_frames_ = something_knows_frames();
+    for (const Function& function : program.functions)
+      alignment_ = std::max(alignment_, function.decoded.needs_alignment);
   }
 
   // Returns false if the function is none of these.
@@ -381,7 +517,7 @@ class OtherCompilers {
       return false;
     const PadReason reason = obstacle(function);
     if (reason == PadReason::none)
-      PadAnalysis(program_, function).run_without_records(part_of(function));
+      PadAnalysis(program_, function).run_without_records(part_of(function), reaches_, alignment_);
     else
       function.pad.reason = reason;
     return true;
@@ -434,13 +570,8 @@ class OtherCompilers {
                                                        "__msan_init",     "__morestack",
                                                        "caml_frametable", "__LLVM_StackMaps"};
     return program_.file->section(".llvm_stackmaps") != nullptr ||
-           std::ranges::any_of(program_.file->symbols(),
-                               [&](const Elf64_Sym& symbol) {
-                                 return std::ranges::find(names, program_.file->name(symbol)) !=
-                                        names.end();
-                               }) ||
-           std::ranges::any_of(program_.functions, [](const Function& function) {
-             return function.decoded.needs_aligned_stack && !is_cold_part(function.name);
+           std::ranges::any_of(program_.file->symbols(), [&](const Elf64_Sym& symbol) {
+             return std::ranges::find(names, program_.file->name(symbol)) != names.end();
            });
   }
 
@@ -448,6 +579,9 @@ class OtherCompilers {
     CodePart part{.start = function.start, .code = function.code};
     part.jump_targets = function.table_targets;
     part.behind_ends = function.behind_ends;
+    for (const Operand& operand : function.decoded.operands)
+      if (operand.use == Operand::Use::call && leaves_rax(operand.target))
+        part.behind_keepers.push_back(operand.offset + operand.size);
     const auto& sites = function.exceptions.call_sites;
     part.landings_known = function.frame.lsda == 0 || !sites.empty();
     for (const CallSite& site : sites)
@@ -460,8 +594,16 @@ class OtherCompilers {
     return part;
   }
 
+  // A compiler sees that too, in a function of the same file.
+  [[nodiscard]] bool leaves_rax(std::uint64_t target) const {
+    const Function* callee = program_.find_code(target);
+    return callee != nullptr && !(callee->decoded.complete && has(callee->decoded.written, 0));
+  }
+
   Program& program_;
   const std::unordered_set<std::uint64_t>& entered_;
+  CallersFrames reaches_;
+  std::uint32_t alignment_ = 0;
   std::unordered_set<std::uint64_t> alone_;          // starts
   std::unordered_set<std::uint64_t> has_cold_part_;  // starts
   std::vector<std::vector<std::uint32_t>> labels_;   // by function
@@ -541,8 +683,7 @@ std::string_view describe(abi::PadReason reason) {
              "(--stab-stack=off)";
     case PadReason::other_tool:
       return "szc did not add a pad when it compiled the function, and code in the program knows "
-             "the sizes of frames (a sanitizer, split stacks, a garbage collector), or needs a "
-             "stack that is aligned to more than 16 bytes";
+             "the sizes of frames (a sanitizer, split stacks, a garbage collector)";
     case PadReason::narrow_number:
       return "the number with the size of the function's frame has too few bits for a pad";
     case PadReason::remembers:

@@ -43,6 +43,9 @@ struct CfaRow {
   std::uint32_t from = 0;   // offset in the function; the row holds up to the next row's offset
   unsigned base = unknown;  // DWARF number of a register
   std::uint64_t offset = 0;
+  // The words below the CFA that hold saved registers. Bit n stands for the word that begins 8 * n
+  // bytes below; words further down have no bit.
+  std::uint64_t saved = 0;
 };
 
 // A number in the description: the distance of the CFA from the stack pointer.

@@ -110,6 +110,7 @@ class Follower {
       }
     }
     if (ok() && !has_size_) fail(PadReason::no_number);
+    if (ok() && !all_agree()) fail(PadReason::description);
     if (ok()) check_accesses();
     return std::move(result_);
   }
@@ -323,6 +324,13 @@ class Follower {
     const std::int64_t depth =
         state.inside ? result_.upper + result_.size + state.depth : state.depth;
     return !(state.inside && has_base_) && row->offset == static_cast<std::uint64_t>(depth) + 8;
+  }
+
+  // Looks again at the steps that were visited before it was known that rbp is the frame pointer.
+  [[nodiscard]] bool all_agree() const {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (states_[i] && !agrees(i, *states_[i])) return false;
+    return true;
   }
 
   [[nodiscard]] std::optional<Flow> state_by_description(std::size_t i) const {
