@@ -247,6 +247,7 @@ enum class PadReason : uint8_t {
   other_tool,
   narrow_number,
   remembers,
+  above_pad,
   count,
 };
 

@@ -73,6 +73,28 @@ NOINLINE static long tail(long a, long b, long c, long d, long e, long f, long g
   return ten(b, a, d, c, f, e, h, g, j, i);
 }
 NOINLINE static long pushes(long n) { return id(n) + ten(1, 2, 3, 4, 5, 6, id(7), id(8), n, id(10)); }
+// gcc leaves a gap between pushed arguments, so that the wide ones are aligned.
+NOINLINE static long wide(long a, long b, long c, long d, long e, long f, long g, long double h, long i, __int128 j) {
+  return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * id(g) + (long)(h * 8) + 9 * id(i) + (long)(j >> 64) + (long)j;
+}
+NOINLINE static long gap(long n, const long double *h) { return wide(n, 1, 2, 3, 4, 5, 6, *h, 7, (__int128)n << 65); }
+NOINLINE static long later_gap(long n, const long double *h) { return wide(n, id(1), 2, 3, 4, 5, 6, *h, id(n), n) + id(8); }
+NOINLINE static long two_gaps(long n, const long double *h) {
+  return n == 3 ? wide(1, 2, 3, 4, 5, 6, id(7), 8, 9, 10) : wide(n, 1, id(2), 3, 4, 5, 6, *h, 7, n) - id(n);
+}
+
+// No register that calls may change is changed by this one, so gcc keeps values in them.
+static long touched;
+NOINLINE static void touch(void) { __asm__ volatile("incq %0" : "+m"(touched)); }
+NOINLINE static long kept(long n, struct eight all) {
+  long some[30];
+  shown(some);
+  const long *below = all.v - 4;
+  __asm__ volatile("" : "+r"(below));
+  touch();
+  return below[n + 4];
+}
+
 NOINLINE static long sum_of(int count, ...) {
   va_list more;
   long sum = 0;
@@ -163,11 +185,13 @@ int main(void) {
   unsigned long sum = 0;
   for (long round = 0; round < 2000; ++round) {
     const long n = round % 8;
+    const long double h = (long double)n + 3;
     const long results[] = {by_index(n, all), by_index_above(7, all), by_pointer(all), backwards(all, n),
                             passed_on(n, all), as_number(all), either(round & 1, all),
                             tail(1, 2, 3, 4, 5, 6, 7, 8, 9, n), pushes(n), sum_of(9, 1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, n),
                             nested(n, all, 5), aligned(n), variable(n + 1), by_pointer(returned(n)), rare(n),
-                            returns_twice(n, all), sorted(all)};
+                            returns_twice(n, all), sorted(all), gap(n, &h),
+                            later_gap(n, &h), two_gaps(n, &h), kept(n, all)};
     for (size_t i = 0; i < sizeof results / sizeof results[0]; ++i) {
       sum = sum * 31 + (unsigned long)results[i];
       if (round < 8) printf("%ld ", results[i]);

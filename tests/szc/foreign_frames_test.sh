@@ -31,6 +31,42 @@ for name in by_index by_index_above by_pointer backwards passed_on as_number eit
   grep -q " $name: no pads" explained || fail "$name has a pad: $(grep " $name:" explained)"
 done
 
+# Where frames are aligned to 32 bytes, pads keep them so.
+if grep -qw avx /proc/cpuinfo; then
+  cat >aligned.c <<'C'
+#include <stdio.h>
+#include <stdint.h>
+struct four { _Alignas(32) double v[4]; };
+__attribute__((noinline)) static void fill(struct four *p, double x) {
+  for (int i = 0; i < 4; ++i) p->v[i] = x + i;
+  __asm__ volatile("" : : : "memory");
+}
+__attribute__((noinline)) static double product(const struct four *p, const struct four *q) {
+  double sum = 0;
+  for (int i = 0; i < 4; ++i) sum += p->v[i] * q->v[i];
+  return sum;
+}
+__attribute__((noinline)) static double work(double x) {
+  struct four p, q;
+  fill(&p, x);
+  fill(&q, x + 1);
+  return product(&p, &q);
+}
+int main(void) {
+  double sum = 0;
+  for (int i = 0; i < 100; ++i) sum += work(i);
+  printf("%g\n", sum);
+  return 0;
+}
+C
+  "$szc" --stab-cc=gcc --stab-quiet -O3 -mavx -mpreferred-stack-boundary=5 -o aligned aligned.c || fail "aligned.c is not built"
+  "$szc" --stab-explain aligned | grep -q ' work: pads of up to' || fail "work has no pad: $("$szc" --stab-explain aligned | grep ' work:')"
+  expected=$(STABILIZER_OPTIONS=stack=0 ./aligned)
+  for seed in {1..10}; do
+    [ "$(STABILIZER_OPTIONS=stack=1:seed=$seed:rerandomize=once ./aligned)" = "$expected" ] || fail "seed $seed: objects of 32 bytes lie at wrong places"
+  done
+fi
+
 # main's caller may put its frame anywhere, so two places in frames of the same stack tell.
 cat >places.c <<'C'
 #include <stdio.h>

@@ -196,6 +196,82 @@ $unbase"
   other based_both <<<"$base
 mov %edi, 8(%rsp)
 $unbase"
+  other helper_above <<<'mov 40(%rsp), %rax
+ret'
+  other calls_above <<<'push %rbx
+.cfi_def_cfa_offset 16
+.cfi_offset %rbx, -16
+sub $32, %rsp
+.cfi_def_cfa_offset 48
+call helper_above
+add $32, %rsp
+.cfi_def_cfa_offset 16
+pop %rbx
+.cfi_def_cfa_offset 8
+ret'
+  other calls_within <<<'sub $40, %rsp
+.cfi_def_cfa_offset 48
+call helper_above
+add $40, %rsp
+.cfi_def_cfa_offset 8
+ret'
+  other jumps_above <<<'jmp helper_above'
+  { frame 24; echo 'call jumps_above'; unframe 24; echo ret; } | other calls_jump
+  other helper_pops <<<'call leaf
+add $40, %rsp
+ret'
+  { frame 24; echo 'call helper_pops'; unframe 24; echo ret; } | other calls_pops
+  other unsaved <<<'push %rdi
+.cfi_def_cfa_offset 16
+sub $32, %rsp
+.cfi_def_cfa_offset 48
+call leaf
+add $32, %rsp
+.cfi_def_cfa_offset 16
+pop %rdi
+.cfi_def_cfa_offset 8
+ret'
+  other popped <<<'test %edi, %edi
+je 1f
+push %rbx
+.cfi_def_cfa_offset 16
+.cfi_offset %rbx, -16
+call leaf
+pop %rbx
+.cfi_def_cfa_offset 8
+1: push %rdi
+.cfi_def_cfa_offset 16
+sub $32, %rsp
+.cfi_def_cfa_offset 48
+call leaf
+add $32, %rsp
+.cfi_def_cfa_offset 16
+pop %rdi
+.cfi_def_cfa_offset 8
+ret'
+  other based_below <<<"$base
+push %rdi
+push %rdi
+mov -56(%rbp), %rax
+$unbase"
+  other based_late <<<'test %rdi, %rdi
+jne 1f
+sub $24, %rsp
+.cfi_def_cfa_offset 32
+call leaf
+1: .cfi_def_cfa_offset 8
+push %rbp
+.cfi_def_cfa_offset 16
+.cfi_offset %rbp, -16
+mov %rsp, %rbp
+.cfi_def_cfa_register %rbp
+call leaf
+pop %rbp
+.cfi_def_cfa %rsp, 8
+ret'
+  { frame 24; echo 'mov %rdi, %rax
+jmp *%rax
+call leaf'; unframe 24; echo ret; } | other jumps_inside
   simple split 24 'test %edi, %edi
 jne split.cold'
   simple split_by_table 24 'test %edi, %edi
@@ -275,6 +351,13 @@ says pushed 'no pads, because the function changes the stack pointer in a way th
 says pushed_arguments 'pads of up to 64 bytes'
 says based 'pads of up to 80 bytes'
 says based_both 'no pads, because the function may access one part of its frame in two ways'
+for name in calls_above calls_jump calls_pops unsaved popped; do
+  says $name 'no pads, because what lies above the place of the pad may be arguments of a call'
+done
+says calls_within 'pads of up to 80 bytes'
+says based_below 'no pads, because the function may access one part of its frame in two ways'
+says based_late 'no pads, because the function'\''s code and its frame description disagree'
+says jumps_inside 'no pads, because szc does not understand all paths through the function'\''s code'
 says split 'no pads, because szc does not understand all paths through the function'\''s code'
 says split_by_table 'no pads, because szc does not understand all paths through the function'\''s code'
 for program in program others; do

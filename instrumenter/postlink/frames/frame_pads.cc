@@ -124,8 +124,10 @@ class CallersFrames {
 
   std::int64_t look_at(const Function& function, unsigned jumps) {
     const auto steps = read_instructions(function.code, function.start);
-    const CfaTable cfa = read_cfa(program_, function);
-    if (!function.decoded.complete || cfa.rows.empty()) return anywhere;
+    CfaTable cfa = read_cfa(program_, function);
+    if (!function.decoded.complete) return anywhere;
+    // Without a description, the stack pointer must not change.
+    if (cfa.rows.empty()) cfa.rows = {{.base = dwarf_rsp, .offset = return_address}};
     std::int64_t end = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Instruction& step = steps[i];
@@ -263,8 +265,7 @@ class PadAnalysis {
     const PadReason reason = choose_fields();
     if (reason != PadReason::none) return reason;
     if (room() < step()) return PadReason::narrow_number;
-    if (!upper_part_is_saved()) return PadReason::arguments;
-    if (callees_reach_pad(reaches)) return PadReason::arguments;
+    if (!upper_part_is_saved() || callees_reach_pad(reaches)) return PadReason::above_pad;
     if (jumps_inside() && part.jump_targets.empty()) return PadReason::unclear_flow;
     add_ends(part);
     const StackUse use = find_stack_use(part);
@@ -688,6 +689,9 @@ std::string_view describe(abi::PadReason reason) {
       return "the number with the size of the function's frame has too few bits for a pad";
     case PadReason::remembers:
       return "the function may keep an address of its frame and expect a later frame there";
+    case PadReason::above_pad:
+      return "what lies above the place of the pad may be arguments of a call, or code that the "
+             "function calls may use it";
     case PadReason::count:
       break;
   }
