@@ -48,6 +48,8 @@ __attribute__((noinline)) static double product(const struct four *p, const stru
 }
 __attribute__((noinline)) static double work(double x) {
   struct four p, q;
+  long some[20];
+  __asm__ volatile("" : : "r"(some) : "memory");
   fill(&p, x);
   fill(&q, x + 1);
   return product(&p, &q);

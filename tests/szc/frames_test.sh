@@ -354,7 +354,7 @@ says based_both 'no pads, because the function may access one part of its frame 
 for name in calls_above calls_jump calls_pops unsaved popped; do
   says $name 'no pads, because what lies above the place of the pad may be arguments of a call'
 done
-says calls_within 'pads of up to 80 bytes'
+says calls_within 'pads of up to 64 bytes'
 says based_below 'no pads, because the function may access one part of its frame in two ways'
 says based_late 'no pads, because the function'\''s code and its frame description disagree'
 says jumps_inside 'no pads, because szc does not understand all paths through the function'\''s code'
