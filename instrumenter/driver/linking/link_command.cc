@@ -59,6 +59,21 @@ std::string with_own_cache(const std::string& word, const std::string& pass) {
   return fmt::format("{}/szc-{}", word, sha256_hex(maker).substr(0, digits));
 }
 
+// lld searches archives for __wrap_NAME only if NAME is not weak, but the runtime's object defines
+// such names (pthread_create) as weak symbols.
+void add_wrappers(const Words& user, Words& words) {
+  for (std::size_t i = 0; i < user.size(); ++i) {
+    std::string_view word = user[i];
+    if (!word.starts_with("-")) continue;
+    word.remove_prefix(word.starts_with("--") ? 2 : 1);
+    constexpr std::string_view with_name = "wrap=";
+    if (word.starts_with(with_name))
+      words.push_back(fmt::format("--undefined=__wrap_{}", word.substr(with_name.size())));
+    else if (word == "wrap" && i + 1 < user.size())
+      words.push_back("--undefined=__wrap_" + user[i + 1]);
+  }
+}
+
 // The post-link step needs local symbols, because they name static functions.
 bool drops_symbols(std::string_view word) {
   return word == "-x" || word == "--discard-all" || word == "-discard-all";
@@ -136,6 +151,7 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
   const Words flags = lld_flags(settings);
   words.insert(words.end(), flags.begin(), flags.end());
   add_linker_flags(instrumenter::link_flags, words);
+  add_wrappers(link.words, words);
   const bool library = link.kind == Output::library;
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
   const std::string pass = pass_of_linker(settings, companions);

@@ -66,6 +66,14 @@ TEST(LinkCommand, StrippingIsLeftToThePostLinkStep) {
               ElementsAre("/x/stab-link", "instrument", "prog", "--strip-all"));
 }
 
+TEST(LinkCommand, WrappersMayLieInArchives) {
+  const Words words = instrumented_link(
+      parse_link_arguments({"--wrap=one", "-wrap=two", "--wrap", "three", "-o", "prog", "a.o"}),
+      settings(), kCompanions, "");
+  for (const char* name : {"one", "two", "three"})
+    EXPECT_THAT(words, Contains(std::string("--undefined=__wrap_") + name));
+}
+
 TEST(LinkCommand, APlainLinkKeepsEveryWord) {
   const LinkArguments link = program();
   EXPECT_THAT(plain_link(link, settings()), IsSupersetOf(link.words));
