@@ -352,7 +352,7 @@ says pushed_arguments 'pads of up to 64 bytes'
 says based 'pads of up to 80 bytes'
 says based_both 'no pads, because the function may access one part of its frame in two ways'
 for name in calls_above calls_jump calls_pops unsaved popped; do
-  says $name 'no pads, because what lies above the place of the pad may be arguments of a call'
+  says $name 'no pads, because the stack above the place of the pad may hold arguments of a call'
 done
 says calls_within 'pads of up to 64 bytes'
 says based_below 'no pads, because the function may access one part of its frame in two ways'

@@ -289,8 +289,8 @@ class PadAnalysis {
     return PadReason::none;
   }
 
-  // What was pushed before the frame was made could be arguments of a call. By the description, it
-  // is registers at each call.
+  // Values that were pushed before the frame was made could be arguments of a call. They are not if
+  // the description says at each call that they are saved registers.
   [[nodiscard]] bool upper_part_is_saved() const {
     constexpr std::int64_t word = 8;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -690,7 +690,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::remembers:
       return "the function may keep an address of its frame and expect a later frame there";
     case PadReason::above_pad:
-      return "what lies above the place of the pad may be arguments of a call, or code that the "
+      return "the stack above the place of the pad may hold arguments of a call, or code that the "
              "function calls may use it";
     case PadReason::count:
       break;
