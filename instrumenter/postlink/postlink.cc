@@ -73,6 +73,17 @@ Program analyse(const ElfFile& file, const Options& options) {
 constexpr std::array older_records = {".stab_frames", ".stab_calls", ".stab_entries",
                                       ".stab_compiled", ".stab_bytes"};
 
+// lld puts common thread-local variables into memory that all threads share, far from the program's
+// thread-local memory, unless the program has no such memory at all. Then it refuses the link.
+const Elf64_Sym* misplaced_thread_local(const ElfFile& file) {
+  const auto found = std::ranges::find_if(file.symbols(), [&](const Elf64_Sym& s) {
+    return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF &&
+           s.st_shndx < file.sections().size() &&
+           (file.sections()[s.st_shndx].sh_flags & SHF_TLS) == 0;
+  });
+  return found == file.symbols().end() ? nullptr : &*found;
+}
+
 // Refuses a binary that would run, but not correctly.
 Result<void> check(const ElfFile& file) {
   if (file.section(abi::table_section) != nullptr) return fail("it is already instrumented");
@@ -88,6 +99,11 @@ Result<void> check(const ElfFile& file) {
     return fail(
         "some of its object files have relocations in a form that szc does not read, such as CREL: "
         "compile them without -Wa,--crel");
+  if (const Elf64_Sym* misplaced = misplaced_thread_local(file))
+    return fail(fmt::format(
+        "lld put the thread-local variable {} into memory that all threads share, because it is a "
+        "common variable: compile it with -fno-common, or without __attribute__((common))",
+        file.name(*misplaced)));
   if (file.section(abi::runtime_section) == nullptr) return {};
   if (file.section(".dynsym") == nullptr) return fail("it is linked statically");
   if (!file.exports("_dl_find_object"))

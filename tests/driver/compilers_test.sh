@@ -92,6 +92,9 @@ equal 'gcc by the older name: lines' "$(grep -c . .err)" 1
 moves 'gcc by the older name' ./program
 awk -F'[:,]' '{ for (i = 1; i < NF; ++i) { if ($i ~ /"moved"/) moved = $(i + 1); if ($i ~ /"functions"/) all = $(i + 1) } } END { exit !(moved > 5) }' gcc.report ||
   fail "gcc: few functions move: $(head -1 gcc.report)"
+echo '__thread int common __attribute__((common)); int main(void) { return common++; }' >common.c
+refute 'a common thread-local variable' "$szc" common.c -o program
+has 'a common thread-local variable' .err 'lld put the thread-local variable common into memory that all threads share'
 expect 'objects of gcc and clang' env STAB_CC=clang-22 "$szcxx" -O1 -c part.cc -o part.o
 expect 'objects of gcc and clang' "$szcxx" --stab-quiet part.o -o program
 [ ! -s .err ] || fail '--stab-quiet speaks'
