@@ -219,17 +219,45 @@ Result<Ending> run_and_wait(const Words& words, Errors errors) {
   return ending;
 }
 
+namespace {
+
+// Returns the start of what a program wrote to this file. Begins with the first error, because
+// linkers warn before.
+std::string quote(const Fd& file) {
+  constexpr std::size_t longest_read = 65'536;
+  constexpr std::size_t longest_quote = 4'096;
+  std::string text(longest_read, '\0');
+  const ssize_t got = file ? pread(file.get(), text.data(), text.size(), 0) : 0;
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (const std::size_t error = text.find("error:"); error != std::string::npos)
+    text.erase(0, text.rfind('\n', error) + 1);
+  text.resize(std::min(text.size(), longest_quote));
+  text.erase(text.find_last_not_of(kSpace) + 1);
+  return text;
+}
+
+std::string describe(const Words& words, int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("{} was ended by signal {}", words[0], WTERMSIG(status));
+  return fmt::format("{} ended with exit status {} and without a message", words[0],
+                     WEXITSTATUS(status));
+}
+
+}  // namespace
+
 Result<std::string> read_output(const Words& words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno("pipe");
+  const Fd errors(memfd_create("szc-errors", MFD_CLOEXEC));
   const pid_t child = fork();
   if (child < 0) return fail_errno("fork");
   if (child == 0) {
     const int nobody = open("/dev/null", O_RDWR);
     dup2(nobody, STDIN_FILENO);
-    dup2(nobody, STDERR_FILENO);
+    dup2(errors ? errors.get() : nobody, STDERR_FILENO);
     dup2(ends[1], STDOUT_FILENO);
-    become(words);
+    const Error error = become(words);
+    fmt::print(stderr, "{}\n", error.message);
     _exit(kCannotStart);
   }
   close(ends[1]);
@@ -243,8 +271,9 @@ Result<std::string> read_output(const Words& words) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno("waitpid");
-  if (status != 0) return fail(fmt::format("{} failed", words[0]));
-  return text;
+  if (status == 0) return text;
+  const std::string message = quote(errors);
+  return fail(message.empty() ? describe(words, status) : message);
 }
 
 void end_like(const Ending& ending) {

@@ -71,7 +71,8 @@ struct Ending {
 enum class Errors { shown, dropped };
 Result<Ending> run_and_wait(const Words& words, Errors errors = Errors::shown);
 
-// Returns the program's standard output if it ends successfully. Its stderr is discarded.
+// Returns the program's standard output if it ends successfully. Otherwise the error quotes what the
+// program wrote to stderr.
 Result<std::string> read_output(const Words& words);
 
 // Becomes the program, and returns only if that fails. The first `kept` words are never in a

@@ -299,6 +299,33 @@ for off in '' --stab-off; do
   expect "-z execstack $off" "$szc" $off runs_on_stack.c plain.o -Wl,-z,execstack -o prog
   equal "-z execstack $off" "$(stack_of)" RWE
 done
+# If the extra link that lists an archive's linked members fails, nobody knows whether the stack must be executable.
+mkdir no_list
+cat >no_list/ld.lld <<'SH'
+#!/bin/sh
+case " $* " in
+  *' --trace '*) printf 'ld.lld: warning: odd\nld.lld: error: no room for a list\n' >&2; exit 1 ;;
+esac
+exec ld.lld-22 "$@"
+SH
+chmod +x no_list/ld.lld
+echo 'int missing(void); int main(void) { return missing(); }' >lacks_one.c
+for off in '' --stab-off; do
+  rm -f prog
+  # shellcheck disable=SC2086
+  refute "a list that fails $off" "$szc" $off --ld-path="$PWD/no_list/ld.lld" runs_on_stack.c libthin.a -o prog
+  has "a list that fails $off" .err 'szc: error: prog is not linked: szc cannot tell whether its stack must be executable'
+  has "a list that fails $off: why" .err 'an extra link to list the linked files failed: ld.lld: error: no room for a list'
+  [ ! -e prog ] || fail "a list that fails $off: leaves a file"
+  # shellcheck disable=SC2086
+  expect "a list that is not needed $off" "$szc" $off --ld-path="$PWD/no_list/ld.lld" runs_on_stack.c libthin.a -Wl,-z,execstack -o prog
+  equal "a list that is not needed $off" "$(stack_of)" RWE
+  # An error of the link itself is said once, by the linker.
+  # shellcheck disable=SC2086
+  refute "a link and a list that fail $off" "$szc" $off lacks_one.c libother.a -o prog
+  equal "a link and a list that fail $off: lines" "$(grep -c 'undefined symbol: missing' .err)" 1
+  lacks "a link and a list that fail $off" .err 'szc: error'
+done
 # An object with more sections than its header can count.
 { cat asks.s && seq -f '.section .many%.0f,"a"' 65400; } >many.s
 expect 'an executable stack, many sections' "$szc" --stab-off runs_on_stack.c many.s -o prog

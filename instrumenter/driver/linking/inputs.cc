@@ -518,18 +518,19 @@ bool matters(StackWish wish) {
 }
 
 // Describes the first member that matters and is linked.
-std::string of_archive(const std::string& path, std::string_view content,
-                       const std::function<std::string()>& list_linked) {
+Result<std::string> of_archive(const std::string& path, std::string_view content,
+                               const ListLinked& list_linked) {
   std::map<std::string, StackWish, std::less<>> suspects;
   const auto looked =
       for_each_member(content, path, [&](std::string_view name, std::string_view object) {
         if (const StackWish wish = stack_wish(object); matters(wish)) suspects.emplace(name, wish);
       });
   if (!looked || suspects.empty()) return "";
-  const std::string linked = list_linked();
+  const auto linked = list_linked();
+  if (!linked) return linked;
   for (const auto& [name, wish] : suspects) {
     const std::string line = fmt::format("{}({})", path, name);
-    if (("\n" + linked).contains("\n" + line + "\n")) return describe(wish, line);
+    if (("\n" + *linked).contains("\n" + line + "\n")) return describe(wish, line);
   }
   return "";
 }
@@ -548,10 +549,9 @@ StackWish stack_wish(std::string_view object) {
   return ((*note)->sh_flags & SHF_EXECINSTR) != 0 ? StackWish::executable : StackWish::none;
 }
 
-Result<std::string> why_executable_stack(const LinkArguments& link,
-                                         const std::function<std::string()>& list_linked) {
+Result<std::string> why_executable_stack(const LinkArguments& link, const ListLinked& list_linked) {
   if (link.stack_is_decided) return "";
-  std::optional<std::string> linked;
+  std::optional<Result<std::string>> linked;
   const auto list_once = [&] {
     if (!linked) linked = list_linked();
     return *linked;
@@ -561,8 +561,8 @@ Result<std::string> why_executable_stack(const LinkArguments& link,
     if (path.empty()) continue;
     const MappedFile file(path);
     if (is_archive(file.content())) {
-      std::string why = of_archive(path, file.content(), list_once);
-      if (!why.empty()) return why;
+      auto why = of_archive(path, file.content(), list_once);
+      if (!why || !why->empty()) return why;
     } else if (const StackWish wish = stack_wish(file.content()); matters(wish)) {
       return describe(wish, path);
     }

@@ -63,25 +63,43 @@ Result<std::string> write_exports(const LinkArguments& link, Scratch& scratch) {
 }
 
 // The files and members that lld links, one on each line. Asked only where a member of an archive matters.
-std::string list_linked(const LinkArguments& link, const LinkSettings& settings, Scratch& scratch) {
-  const auto folder = scratch.path();
-  if (!folder) return "";
+Result<std::string> list_linked(const LinkArguments& link, const LinkSettings& settings,
+                                Scratch& scratch) {
+  auto folder = scratch.path();
+  if (!folder) return folder;
   Words words = plain_link(link, settings);
   // lld 22 refuses inputs that request an executable stack if it is not told to make one.
   words.insert(words.end(), {"-z", "execstack", "-o", *folder + "/listed", "--trace"});
-  return read_output(words).value_or("");
+  return read_output(words);
 }
 
 // Users of lld alone never get an executable stack, those of clang and GNU ld do: so say it.
 Result<void> decide_stack(const LinkArguments& link, LinkSettings& settings, Scratch& scratch) {
   if (!is_lld(settings.linker)) return {};
   const auto why = why_executable_stack(link, [&] { return list_linked(link, settings, scratch); });
-  if (!why) return std::unexpected(why.error());
+  if (!why)
+    return fail(
+        fmt::format("{} is not linked: szc cannot tell whether its stack must be executable "
+                    "(-Wl,-z,execstack and -Wl,-z,noexecstack decide this), because an extra link "
+                    "to list the linked files failed: {}",
+                    link.output, why.error().message));
   settings.exec_stack = !why->empty();
   if (settings.exec_stack && speaks(link, settings))
     fmt::print(stderr, "szc: note: {} gets an executable stack (ld would do the same): {}\n",
                link.output, *why);
   return {};
+}
+
+// For a link whose stack cannot be decided. The link fails: with the linker's own message if it
+// fails for the same reason as the extra link, and otherwise with `error`.
+Result<Ending> link_undecided(const LinkArguments& link, LinkSettings settings,
+                              const Error& error) {
+  settings.exec_stack = true;  // as in list_linked
+  auto linked = run_and_wait(plain_link(link, settings));
+  if (!linked || !linked->success()) return linked;
+  std::error_code ignored;
+  if (is_regular(link.output)) std::filesystem::remove(link.output, ignored);
+  return std::unexpected(error);
 }
 
 // Inputs are padded for any lld. Only lld itself can pad the code that it makes of bitcode.
@@ -238,7 +256,7 @@ Result<Ending> run_link(const LinkArguments& link, const LinkSettings& given,
   }
   const LinkArguments& job = padded ? *padded : link;
   if (auto decided = decide_stack(link, settings, scratch); !decided)
-    return std::unexpected(decided.error());
+    return link_undecided(job, settings, decided.error());
   if (settings.off || !why_not.empty()) return run_and_wait(plain_link(job, settings));
   if (link.wants_relocations) {
     const std::string ignored = fmt::format(
