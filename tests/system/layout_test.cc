@@ -3,6 +3,7 @@
 // and a trial that does not get it is not counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // Prints where its functions run: a return address lies in the copy.
@@ -529,6 +531,34 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
   const Output refused = check(plain);
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.err, HasSubstr("set CC = \"szc\""));
+}
+
+// The test mounts another text over the kernel's version.
+TEST_F(Layout, CheckWarnsOfAKernelOnWhichProgramsWithThreadsHaveOneLayout) {
+  if (geteuid() != 0) GTEST_SKIP() << "to mount another version takes root";
+  const auto check = [&](const std::string& release, const std::string& more,
+                         const std::string& flags = "") {
+    lab_.write("osrelease", release + "\n");
+    lab_.write("check.toml", plan("c", "", more));
+    return run_program({"/usr/bin/unshare", "-m", "/bin/sh", "-c",
+                        "mount --bind osrelease /proc/sys/kernel/osrelease || exit 9; exec " +
+                            std::string(STAB_BIN_DIR) + "/stabctl check check.toml " + flags},
+                       lab_.folder());
+  };
+  const std::string limit =
+      "with Linux 5.9, functions of a program that szc built stop moving when its second thread "
+      "starts, so a run of a program with several threads has one layout";
+  const Output old = check("5.9.16-2-amd64", "");
+  if (old.code == 9 || old.err.contains("unshare"))
+    GTEST_SKIP() << "mounts of our own are not allowed here";
+  EXPECT_EQ(old.code, 0) << old.err;
+  EXPECT_THAT(old.err, HasSubstr("warning: " + limit));
+  const Output as_json = check("5.9.16-2-amd64", "", "--json");
+  EXPECT_THAT(json::parse(as_json.out)["warnings"].dump(), HasSubstr(limit));
+  // On newer kernels, threads have alarms of their own. Functions that move once need none.
+  EXPECT_THAT(check("5.10.0-28-amd64", "").err, Not(HasSubstr("with Linux")));
+  EXPECT_THAT(check("5.9.16-2-amd64", "[randomize]\nrerandomize = \"once\"\n").err,
+              Not(HasSubstr("with Linux")));
 }
 
 }  // namespace
