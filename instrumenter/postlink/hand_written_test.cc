@@ -432,6 +432,25 @@ TEST_F(PostLink, KeepsWhatUndecodedCodeMayEnterNearItsStart) {
   EXPECT_EQ(function(explanation, "is_far").pinned, "");
 }
 
+// Behind the last call, which never returns, the linker leaves nothing. So the jump to there is
+// never reached, unless other code begins there.
+TEST_F(PostLink, AJumpToTheEndIsNoSwitchOfStacksIfNothingBeginsThere) {
+  const std::string code =
+      "push %rbx\nmov %rsp, %rcx\nsub %rdi, %rsp\ntest %esi, %esi\nje 1f\ntest %edx, %edx\n"
+      "je 2f\nmov %rcx, %rsp\npop %rbx\nret\n1: call abort\n2:";
+  std::string with_name = code;
+  with_name.replace(with_name.find("2f"), 2, "name_of_the_end");
+  with_name += "\n.globl name_of_the_end\nname_of_the_end:";
+  const Explanation explanation = explain_with(
+      sized("nothing_behind", code) + sized("function_behind", code) +
+      ".type next, @function\nnext: ret\n.size next, .-next\n" + sized("code_behind", code) +
+      "mov $1, %eax\nret\n" + sized("end_by_name", with_name));
+  std::vector<std::string> names;
+  for (const ExplainedKeeper& keeper : explanation.keepers) names.push_back(keeper.name);
+  EXPECT_THAT(names,
+              testing::UnorderedElementsAre("function_behind", "code_behind", "end_by_name"));
+}
+
 // Whether the runtime will write a jump over the entry of this function.
 bool overwrites_entry(const std::string& path, std::string_view name) {
   const auto file = ElfFile::parse(*read_file(path, std::size_t{1} << 30));
