@@ -209,6 +209,37 @@ TEST_F(Layout, FramesWithoutPadsAreNotRandom) {
   }
 }
 
+// The link gives no pads to frames that no pass has seen, so only the compilers differ.
+TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
+  lab_.write("clang-15",
+             "#!/bin/sh\n[ \"$1\" != --version ] || exec echo 'clang version 15.0.7'\n"
+             "exec clang-22 \"$@\"\n",
+             true);
+  const auto frames_of = [&](const std::string& name, const std::string& compiler) {
+    const std::string by = " --stab-cc=" + compiler + " ";
+    std::string text = plan(name, by + "-c", "[randomize]\nrerandomize = \"once\"\n");
+    const std::string output = "-o ${OUT} b.c";
+    text.replace(text.find(output), output.size(),
+                 "-o ${OUT}.o b.c && STAB_STACK=off ${CC}" + by + "${LDFLAGS} -o ${OUT} ${OUT}.o");
+    const int id = run(text);
+    EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+    const json random = report(id)["random"];
+    const auto frames = std::ranges::find_if(
+        random, [](const json& each) { return each["what"] == "stack frames"; });
+    return frames == random.end() ? json() : *frames;
+  };
+  const std::string why =
+      "no stack frame of the executable has a pad, because no function makes calls, or because it "
+      "was compiled without pads (only the versions of clang that szc --stab-version lists make "
+      "room for them in all functions)";
+  const json without = frames_of("without", lab_.path("clang-15"));
+  EXPECT_EQ(without["random"], false) << without;
+  EXPECT_THAT(without["why_not"].dump(), HasSubstr(why));
+  EXPECT_THAT(joined(lab_.ctl({"report", "1", "--full"}).out), HasSubstr(joined(why)));
+  const json with = frames_of("with", "clang-22");
+  EXPECT_EQ(with["random"], true) << with;
+}
+
 TEST_F(Layout, ALayoutFactorsSeedsAreDrawnPerCellAndRunSeveralTimes) {
   std::string text = plan("seeds", "",
                           "[factor.layout]\nrandom = { seeds = 3, runs = 3 }\n"
