@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small programs that do one thing again and again, whose cost under szc is larger than that of
-// ordinary programs: micro_programs NAME, for half a second to a second. See bench/micro.
+// ordinary programs: micro_programs NAME, for half a second to a second, or micro_programs NAME N,
+// for the Nth part of this time. See bench/micro.
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 namespace {
 
 unsigned sum = 1;
+unsigned part = 1;
 
 void use(void* address) {
   asm volatile("" : : "r"(address) : "memory");
@@ -30,11 +32,11 @@ NEVER_INLINED void set_jump(unsigned i) {
 }
 
 void set_jumps() {
-  for (unsigned i = 0; i < 40000000; ++i) set_jump(i);
+  for (unsigned i = 0, end = 40000000 / part; i < end; ++i) set_jump(i);
 }
 
 void start_threads() {
-  for (int i = 0; i < 20000; ++i) {
+  for (unsigned i = 0, end = 20000 / part; i < end; ++i) {
     pthread_t thread = {};
     if (pthread_create(&thread, nullptr, [](void* p) { return p; }, nullptr) != 0) std::abort();
     pthread_join(thread, nullptr);
@@ -42,14 +44,14 @@ void start_threads() {
 }
 
 void fork_children() {
-  for (int i = 0; i < 3000; ++i) {
+  for (unsigned i = 0, end = 3000 / part; i < end; ++i) {
     if (fork() == 0) _exit(0);
     wait(nullptr);
   }
 }
 
 void use_large_blocks() {
-  for (unsigned i = 0; i < 10000000; ++i) {
+  for (unsigned i = 0, end = 10000000 / part; i < end; ++i) {
     auto* block = static_cast<char*>(std::malloc(300000 + i % 8 * 4096));
     block[0] = block[200000] = 1;
     use(block);
@@ -58,7 +60,7 @@ void use_large_blocks() {
 }
 
 void grow_blocks() {
-  for (int i = 0; i < 8000; ++i) {
+  for (unsigned i = 0, end = 8000 / part; i < end; ++i) {
     char* block = nullptr;
     for (std::size_t size = 100; size <= 300000; size += 100) {
       block = static_cast<char*>(std::realloc(block, size));
@@ -76,19 +78,20 @@ NEVER_INLINED unsigned mix(unsigned x) {
 
 void call_by_one_pointer() {
   unsigned (*volatile pointer)(unsigned) = mix<3>;
-  for (unsigned i = 0; i < 300000000; ++i) sum = pointer(sum);
+  for (unsigned i = 0, end = 300000000 / part; i < end; ++i) sum = pointer(sum);
 }
 
 template <unsigned... numbers>
 void call_by_pointers(std::integer_sequence<unsigned, numbers...>) {
   unsigned (*const volatile pointers[])(unsigned) = {mix<numbers>...};
-  for (unsigned i = 0; i < 200000000; ++i) sum = pointers[(sum >> 7) % sizeof...(numbers)](sum);
+  for (unsigned i = 0, end = 200000000 / part; i < end; ++i)
+    sum = pointers[(sum >> 7) % sizeof...(numbers)](sum);
 }
 
 void call_function_object() {
   std::function<unsigned(unsigned)> object = [](unsigned x) { return x * 33 + 1; };
   use(&object);
-  for (unsigned i = 0; i < 300000000; ++i) sum = object(sum);
+  for (unsigned i = 0, end = 300000000 / part; i < end; ++i) sum = object(sum);
 }
 
 struct Kind {
@@ -110,8 +113,10 @@ constexpr Kind kinds[] = {
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count == 3) part = static_cast<unsigned>(std::atoi(arguments[2]));
+  if (part == 0) return 2;
   for (const Kind& kind : kinds) {
-    if (count != 2 || kind.name != arguments[1]) continue;
+    if (count < 2 || kind.name != arguments[1]) continue;
     kind.run();
     std::printf("%u\n", sum);
     return 0;
