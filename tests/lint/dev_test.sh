@@ -37,4 +37,34 @@ ninja() {
 (build=build preset='' && eval "$compile" && compile) 2>"$work/progress"
 [ "$(cat "$work/progress")" = 'dev: compiled 12 % after 3 s
 a warning in time' ] || fail "the progress is not told in time: $(cat "$work/progress")"
+
+# A build folder of another compiler than the preset's is begun anew, and others stay.
+build_all=$(sed -n '/^build_all() {$/,/^}$/p' dev)
+[ -n "$build_all" ] || fail './dev has no function build_all'
+compiler=$(sed -n 's/.*"CMAKE_CXX_COMPILER": "\(.*\)".*/\1/p' CMakePresets.json)
+mkdir -p "$work/tree/build" && cp CMakePresets.json "$work/tree"
+# configured COMPILER: what ./dev build asks of cmake, and what cmake finds in a folder that was configured for COMPILER.
+configured() (
+  cd "$work/tree" || exit 1
+  printf 'CMAKE_CXX_COMPILER:STRING=%s\nGTest_DIR:PATH=/usr/lib/cmake/GTest\nOLD:STRING=kept\n' "$1" >build/CMakeCache.txt
+  : >build/build.ninja
+  rm -f called
+  install_packages() { :; }
+  took() { :; }
+  compile() { :; }
+  cmake() { echo "cmake $*:" build/* >>called; }
+  # shellcheck disable=SC2034
+  needed=() only_packages=() only_tests=() preset=default build=build TARGETS=''
+  eval "$build_all"
+  build_all 2>/dev/null
+  cat called 2>/dev/null
+)
+for same in "$compiler" "/usr/bin/$compiler"; do
+  said=$(configured "$same")
+  [ -z "$said" ] || fail "a build folder of $same is configured again: $said"
+done
+for other in clang++-19 /usr/bin/g++ "/opt/my-$compiler" "/usr/bin/${compiler}9"; do
+  said=$(configured "$other")
+  [ "$said" = 'cmake --preset default: build/*' ] || fail "a build folder of $other is not begun anew: $said"
+done
 finish
