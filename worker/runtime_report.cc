@@ -427,11 +427,15 @@ class Reader {
 std::string disobeyed(const std::string& name, const std::string& value, const plan::Variables& did,
                       const Layout& layout) {
   const bool knows_why = did.contains(name) && !layout.note.empty();
-  return fmt::format("the plan asks for {}={}, but the program's runtime reported '{}': {}", name,
+  const bool lacks_pads = knows_why && name == "stack" && layout.random_stack == false;
+  return fmt::format("the plan asks for {}={}, but the program's runtime reported '{}': {}{}", name,
                      value, layout.kind.empty() ? "nothing" : layout.kind,
                      knows_why ? layout.note
                                : "either szc did not build the program, or the version of its "
-                                 "runtime does not support this option");
+                                 "runtime does not support this option",
+                     lacks_pads ? "; to run the program without pads, set stack = false in "
+                                  "[randomize], or remove the factor 'stack'"
+                                : "");
 }
 
 // Why the numbers of the runtime's last line are missing; "" if they are there.

@@ -459,7 +459,8 @@ TEST(LayoutFault, NamesTheReasonWhyFramesHaveNoPads) {
   const plan::Variables options{{"code", "1"}, {"stack", "1"}};
   EXPECT_EQ(fault_of(report, options),
             "the plan asks for stack=1, but the program's runtime reported 'code once': no stack "
-            "frame has a pad: another clang");
+            "frame has a pad: another clang; to run the program without pads, set stack = false in "
+            "[randomize], or remove the factor 'stack'");
   EXPECT_EQ(fault_of(report, options, {"stack"}), "");
 }
 

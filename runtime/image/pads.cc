@@ -78,6 +78,16 @@ bool has_pads(const Image& image) {
   return found;
 }
 
+bool could_have_pads(const Image& image) {
+  const auto* frames = elements<abi::Frame>(*image.table, image.table->frames);
+  for (uint32_t i = 0; i < image.table->frames.count; ++i) {
+    const auto reason = static_cast<abi::PadReason>(frames[i].reason);
+    if (reason != abi::PadReason::calls_nothing && reason != abi::PadReason::no_description)
+      return true;
+  }
+  return false;
+}
+
 void keep_pads_small() {
   pads_are_small = true;
 }

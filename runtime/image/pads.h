@@ -25,6 +25,11 @@ const abi::Frame* frame_of(const Image& image, uint32_t f);
 // Whether the image's frames have pads of any kind.
 bool has_pads(const Image& image);
 
+// Whether some frame could have had a pad if its function had been compiled in another way. A
+// function that makes no calls gets no pad, nor does one without a frame description, as in the C
+// library's startup code.
+bool could_have_pads(const Image& image);
+
 // Makes pads small from now on, in all images, because their code may run on a stack that is small,
 // or whose size the program chose.
 void keep_pads_small();

@@ -96,9 +96,12 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame of the executable has a pad, because no function makes calls, or because it "
-    "was compiled without pads (only the versions of clang that szc --stab-version lists make room "
-    "for them in all functions)";
+    "no stack frame of the executable has a pad, because it was compiled without pads (only the "
+    "versions of clang that szc --stab-version lists make room for them in all functions)";
+
+constexpr const char* no_frames_for_pads =
+    "no stack frame of the executable can have a pad, because the functions that can move make no "
+    "calls or have no frame descriptions";
 
 constexpr const char* no_room_for_pads =
     "no stack frame has a pad, because the limit on the stack's size (ulimit -Hs) is below 1 MB or "
@@ -126,6 +129,7 @@ void report_regions(const NamedRegions& named) {
 
 const char* why_no_pads(const Options& options, const Image& image) {
   if (!options.stack || has_pads(image)) return nullptr;
+  if (!could_have_pads(image)) return no_frames_for_pads;
   return image.padded ? no_pads : no_room_for_pads;
 }
 

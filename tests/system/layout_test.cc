@@ -209,6 +209,25 @@ TEST_F(Layout, FramesWithoutPadsAreNotRandom) {
   }
 }
 
+TEST_F(Layout, APlanThatAsksForPadsOfAProgramWithoutCallsIsToldWhatToChange) {
+  lab_.write("b.c",
+             "int main(void) {\n  volatile unsigned sum = 0;\n"
+             "  for (unsigned i = 0; i < 100000; ++i) sum += i;\n  return 0;\n}\n");
+  run(plan("asked", "", "[randomize]\nstack = true\n"));
+  EXPECT_EQ(submitted_.code, 5);
+  ASSERT_THAT(lab_.trials(1), SizeIs(4));
+  for (const json& row : lab_.trials(1)) {
+    EXPECT_EQ(row["status"], "not_randomized") << row;
+    EXPECT_THAT(
+        row["reason"].get<std::string>(),
+        ::testing::AllOf(HasSubstr("no stack frame of the executable can have a pad, because the "
+                                   "functions that can move make no calls"),
+                         HasSubstr("set stack = false in [randomize]")));
+  }
+  run(plan("without", "", "[randomize]\nstack = false\n"));
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+}
+
 // The link gives no pads to frames that no pass has seen, so only the compilers differ.
 TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
   lab_.write("clang-15",
@@ -229,9 +248,8 @@ TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
     return frames == random.end() ? json() : *frames;
   };
   const std::string why =
-      "no stack frame of the executable has a pad, because no function makes calls, or because it "
-      "was compiled without pads (only the versions of clang that szc --stab-version lists make "
-      "room for them in all functions)";
+      "no stack frame of the executable has a pad, because it was compiled without pads (only the "
+      "versions of clang that szc --stab-version lists make room for them in all functions)";
   const json without = frames_of("without", lab_.path("clang-15"));
   EXPECT_EQ(without["random"], false) << without;
   EXPECT_THAT(without["why_not"].dump(), HasSubstr(why));

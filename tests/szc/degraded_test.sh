@@ -308,6 +308,19 @@ refused ./unpadded code=0:stack=1 "strict=1: no stack frame of the executable ha
 rm -f report
 STABILIZER_OPTIONS=stack=1:report=report ./unpadded >/dev/null
 grep -q '"code": "on", "stack": "off"' report || fail "a program without pads has random stack frames: $(cat report)"
+# If no function makes calls, the reason is not the compiler.
+cat >leaf.c <<'C'
+int main(void) {
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(1), "D"(1), "S"("works\n"), "d"(6) : "rcx", "r11", "memory");
+  return 42;
+}
+C
+$szc -O1 leaf.c -o leaf || exit 1
+refused ./leaf stack=1 "strict=1: no stack frame of the executable can have a pad, because the functions that can move make no calls"
+rm -f report
+STABILIZER_OPTIONS=stack=1:report=report ./leaf >/dev/null
+grep -q '"padded": 0.*"why_no_pads": "no stack frame of the executable can have a pad, ' report || fail "no calls: $(cat report)"
 # The pads of a library are enough.
 echo 'int call_twice(int (*f)(int)) { return f(f(1)) + 1; }' >padded.c
 $szc -O1 -fPIC -shared padded.c -o libpadded.so && $szc --stab-stack=off without_pass.o -Wl,--no-as-needed ./libpadded.so -o padded_in_part || exit 1
