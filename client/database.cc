@@ -149,11 +149,11 @@ Result<std::int64_t> take_in(const std::string& file, const std::string& state) 
   archive::Spool::remove_left(state);
   const auto spool = archive::Spool::make(state);
   if (!spool) return std::unexpected(spool.error());
-  auto apart = archive::take_apart(
-      file, {.uid = geteuid(), .gid = getegid(), .believed = true, .name = file},
-      (*spool)->parts());
+  const archive::Receiver receiver{
+      .uid = geteuid(), .gid = getegid(), .believed = true, .name = file};
+  auto apart = archive::take_apart(file, receiver, (*spool)->parts());
   if (!apart) return std::unexpected(apart.error());
-  auto intake = archive::Intake::open((*spool)->parts());
+  auto intake = archive::Intake::open((*spool)->parts(), receiver);
   if (!intake) return fail(intake.error().message);
   for (;;) {
     const auto more = intake->step(**store);

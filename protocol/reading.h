@@ -69,14 +69,12 @@ struct ReadRequest {
   bool marked = false;
   std::optional<ProfileRequest> profile{};  // for a profile
   LogPlace after{};                         // for a log
-  // For an archive: its file, the folder for its parts, its user, and whether its data about the
-  // machine is trusted.
+  // For an archive: its file, the database for its parts, and its user.
   std::string file{};
   std::string parts{};
   std::string name{};  // the file's name in the user's words
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
-  bool believed = false;
   // For a plan: the rights of the user `uid`, with which a notice's plan is read, too. The texts say why the user may not do something; "":
   // the user may.
   std::chrono::nanoseconds turn{0};  // limits.turn for this user
@@ -87,8 +85,8 @@ struct ReadRequest {
 BOOST_DESCRIBE_STRUCT(ReadRequest, (),
                       (protocol, database, reading, experiments, format, cell, colour, full,
                        response, better, machines_as_one, width, blocks, cache, position, attempt,
-                       marked, profile, after, file, parts, name, uid, gid, believed, turn,
-                       goes_first, may_not_quiesce, may_not_move))
+                       marked, profile, after, file, parts, name, uid, gid, turn, goes_first,
+                       may_not_quiesce, may_not_move))
 
 // The parts of a valid plan that the daemon needs, because it does not read plans itself.
 struct PlanReply {

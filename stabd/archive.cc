@@ -24,10 +24,12 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "plan/reading/reader.h"
+#include "plan/texts.h"
 #include "results/exclusion.h"
 #include "results/trials.h"
 #include "store/copy.h"
 #include "store/rows/bounds.h"
+#include "store/rows/row.h"
 #include "toml/value.h"
 
 namespace stab::archive {
@@ -254,17 +256,26 @@ void check_rows(store::Reader& archive, const store::Experiment& experiment,
   }));
 }
 
-// The times must lie in the past, apart from the difference between two clocks.
-void check_times(store::Reader& archive, const store::Experiment& experiment) {
-  // How far another machine's clock may be ahead.
+// Times must lie in the past, apart from the difference between two clocks.
+bool is_future(std::int64_t ns) {
   constexpr std::int64_t most_ahead_ns = std::int64_t{86'400} * 1'000'000'000;
-  const std::int64_t latest = wall_clock_ns() + most_ahead_ns;
-  if (std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns}) > latest)
+  return ns > wall_clock_ns() + most_ahead_ns;
+}
+
+void check_event(const store::Event& event) {
+  if (is_future(event.at_ns))
+    refuse("the archive has an event with a date in the future: check the clocks of both machines");
+}
+
+// The checks that need nothing but the row.
+void check_experiment(const store::Experiment& experiment) {
+  if (!has_ended(experiment))
+    refuse(fmt::format("the archive's experiment has not ended; its state is {}",
+                       one_line(experiment.state, 50)));
+  if (!store::is_cpu_list(experiment.trial_cpus))
+    refuse("the column 'trial_cpus' of table experiment is not a list of CPUs");
+  if (is_future(std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns})))
     refuse("the experiment has a date in the future: check the clocks of both machines");
-  for (const store::Event& each : value_of(archive.events(experiment.id)))
-    if (each.at_ns > latest)
-      refuse(
-          "the archive has an event with a date in the future: check the clocks of both machines");
 }
 
 // Checks a file from an untrusted source, and returns its only experiment.
@@ -279,9 +290,7 @@ store::Experiment only_experiment(store::Reader& archive) {
         "with 'stabctl export ID --archive FILE'",
         experiments.intact.size() + experiments.damaged.size()));
   const store::Experiment& experiment = experiments.intact.front();
-  if (!has_ended(experiment))
-    refuse(fmt::format("the archive's experiment has not ended; its state is {}",
-                       one_line(experiment.state, 50)));
+  check_experiment(experiment);
   const auto plan = plan::read_plan(experiment.plan);
   if (!plan)
     refuse("this version of stabd does not accept the experiment's plan: " +
@@ -290,48 +299,27 @@ store::Experiment only_experiment(store::Reader& archive) {
     refuse(fmt::format(
         "in the table 'experiment', the column 'name' differs from the name in the plan, {}",
         plan->name));
-  if (!store::is_cpu_list(experiment.trial_cpus))
-    refuse("the column 'trial_cpus' of table experiment is not a list of CPUs");
   check_rows(archive, experiment, *plan);
-  check_times(archive, experiment);
+  for (const store::Event& each : value_of(archive.events(experiment.id))) check_event(each);
   return experiment;
 }
 
-store::Id machine_of(store::Reader& archive, const store::Experiment& source,
-                     const Receiver& receiver, store::Store& to) {
-  if (receiver.believed || source.machine == 0) {
-    const store::Id machine = copy_machine(archive, source.machine, to);
-    add_calibrations(value_of(archive.calibrations(source.machine)), machine, to);
-    return machine;
-  }
-  auto found = value_of(archive.machine(source.machine));
-  if (!found) refuse("the row of the experiment's machine is missing");
-  found->key += fmt::format("-imported-by-{}", receiver.uid);
-  return value_of(to.add_machine(*found));
-}
-
-// Opens an archive. An archive of an older version is converted in a copy; the file stays as it is.
-std::unique_ptr<store::Reader> open_archive(const std::string& file, const std::string& copy) {
-  const bool old = value_of(store::copy_of_this_version(file, copy));
-  return value_of(store::Reader::open_of_others(old ? copy : file));
-}
-
-void separate(const std::string& file, const Receiver& receiver, const std::string& copy,
-              store::Store& to) {
-  const auto archive = open_archive(file, copy);
+void separate(const std::string& file, const Receiver& receiver,
+              const store::Reader::Confine& confine, store::Store& to) {
+  value_of(to.open_no_more_files());
+  const auto archive = value_of(store::Reader::open_of_others(file, confine));
   const store::Experiment source = only_experiment(*archive);
   store::Experiment row = source;
-  row.machine = machine_of(*archive, source, receiver, to);
-  row.uid = receiver.uid;
-  row.gid = receiver.gid;
-  row.priority = 0;
-  row.held_by.reset();
+  row.machine = copy_machine(*archive, source.machine, to);
+  add_calibrations(value_of(archive->calibrations(source.machine)), row.machine, to);
   copy_experiment(*archive, source, to, row,
                   {.at_ns = wall_clock_ns(),
                    .kind = std::string(store::imported),
                    .text = fmt::format("imported from {} by user {}", one_line(receiver.name, 500),
                                        receiver.uid)},
                   in_one_go);
+  // An Intake reads the database without its log.
+  if (!value_of(to.empty_log())) refuse("another process has opened the archive's parts");
 }
 
 }  // namespace
@@ -369,10 +357,10 @@ Result<void> write(const std::string& database, store::Id id, const std::string&
   return {};
 }
 
-Result<void> take_apart(const std::string& file, const Receiver& receiver,
-                        const std::string& parts) {
+Result<void> take_apart(const std::string& file, const Receiver& receiver, const std::string& parts,
+                        const store::Reader::Confine& confine) {
   try {
-    separate(file, receiver, parts + ".of", *value_of(store::Store::open(parts)));
+    separate(file, receiver, confine, *value_of(store::Store::open(parts)));
   } catch (const Refused& why) {
     // The message must not show where the daemon keeps the file.
     std::string words = why.what();
@@ -383,82 +371,134 @@ Result<void> take_apart(const std::string& file, const Receiver& receiver,
   return {};
 }
 
-store::Outcome<Intake> Intake::open(const std::string& parts) {
-  auto from = store::Reader::open(parts);
+namespace {
+
+template <class Record>
+void check_bounds(const char* table, const Record& record) {
+  if (const std::string why = store::refusal_of(table, store::to_row(record)); !why.empty())
+    refuse(why);
+}
+
+void check_benchmark(const std::string& name) {
+  if (!plan::is_name(name))
+    refuse(fmt::format("{} is not the name of a benchmark", one_line(name, 100)));
+}
+
+[[noreturn]] void refuse_part() {
+  refuse("a part of the archive is too large");
+}
+
+}  // namespace
+
+store::Outcome<Intake> Intake::open(const std::string& parts, Receiver receiver) {
+  auto from = store::Reader::open_unchecked(parts);
   if (!from) return std::unexpected(from.error());
   auto row = (*from)->experiment(whole);
   if (!row) return std::unexpected(row.error());
   if (!*row)
     return std::unexpected(store::StoreError{.message = "the parts contain no experiment"});
-  return Intake(std::move(*from), std::move(**row));
+  try {
+    check_experiment(**row);
+    check_bounds("experiment", **row);
+    if (one_line((*row)->name, (*row)->name.size()) != (*row)->name)
+      refuse("the experiment's name is not a single line");
+  } catch (const Refused& why) {
+    return std::unexpected(store::StoreError{.message = why.what()});
+  }
+  return Intake(std::move(*from), std::move(**row), std::move(receiver));
 }
 
-Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row)
-    : from_(std::move(from)), row_(std::move(row)), machine_(row_.machine), part_(whole) {
+Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row, Receiver receiver)
+    : from_(std::move(from)),
+      receiver_(std::move(receiver)),
+      row_(std::move(row)),
+      machine_(row_.machine),
+      part_(whole) {
   row_.id = 0;
+  row_.uid = receiver_.uid;
+  row_.gid = receiver_.gid;
+  row_.priority = 0;
+  row_.held_by.reset();
   state_ = std::exchange(row_.state, std::string(store::being_removed));
 }
 
-store::Outcome<void> Intake::begin(store::Store& to) {
-  try {
-    row_.machine = copy_machine(*from_, machine_, to);
-  } catch (const Refused& why) {
-    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
+void Intake::begin(store::Store& to) {
+  if (machine_ != 0) {
+    auto machine = value_of(from_->machine(machine_));
+    if (!machine) refuse("the row of the experiment's machine is missing");
+    check_bounds("machine", *machine);
+    if (!receiver_.believed) machine->key += fmt::format("-imported-by-{}", receiver_.uid);
+    row_.machine = value_of(to.add_machine(*machine));
   }
-  const auto id = to.add_experiment(row_);
-  if (!id) return std::unexpected(id.error());
-  row_.id = *id;
-  return {};
+  row_.id = value_of(to.add_experiment(row_));
 }
 
-store::Outcome<void> Intake::add_trials(store::Store& to) {
+void Intake::add_trials(store::Store& to) {
   std::vector<store::Trial> trials;
-  auto read = from_->for_each_trial(part_, [&](const store::Trial& trial) {
+  std::size_t bytes = 0;
+  value_of(from_->for_each_trial(part_, [&](const store::Trial& trial) {
+    bytes += store::bytes_of(trial);
+    if (trials.size() == in_one_go.trials || (bytes > 2 * in_one_go.bytes && !trials.empty()))
+      refuse_part();
+    check_benchmark(trial.benchmark);
+    check_bounds("trial", trial);
+    if (const std::string why = store::refusal_of(trial); !why.empty()) refuse(why);
+    if (trial.position >= row_.trials) refuse("there is a trial beyond the experiment's last one");
     trials.push_back(trial);
     trials.back().experiment = row_.id;
     return true;
-  });
-  if (read && !trials.empty()) read = to.add_trials(trials);
-  return read;
+  }));
+  if (!trials.empty()) value_of(to.add_trials(trials));
 }
 
-store::Outcome<void> Intake::add_others(store::Store& to) {
-  auto builds = from_->builds(part_);
-  if (!builds) return std::unexpected(builds.error());
-  auto events = from_->events(part_);
-  if (!events) return std::unexpected(events.error());
-  for (store::Build& each : *builds) each.experiment = row_.id;
-  for (store::Event& each : *events) each.experiment = row_.id;
-  if (builds->empty() && events->empty()) return {};
-  return to.add_builds_and_events(*builds, *events);
+void Intake::add_others(store::Store& to) {
+  const auto content = value_of(from_->content(part_));
+  if (content.builds > in_one_go.others || content.events > in_one_go.others) refuse_part();
+  auto builds = value_of(from_->builds(part_));
+  auto events = value_of(from_->events(part_));
+  for (store::Build& each : builds) {
+    check_benchmark(each.benchmark);
+    check_bounds("build", each);
+    each.experiment = row_.id;
+  }
+  for (store::Event& each : events) {
+    check_event(each);
+    check_bounds("event", each);
+    each.experiment = row_.id;
+  }
+  if (!builds.empty() || !events.empty()) value_of(to.add_builds_and_events(builds, events));
 }
 
 // Goes on to the next part. After the last part, makes the experiment visible.
-store::Outcome<bool> Intake::go_on(store::Store& to) {
-  const auto next = from_->experiment(part_ + 1);
-  if (!next) return std::unexpected(next.error());
-  if (*next) {
+bool Intake::go_on(store::Store& to) {
+  if (value_of(from_->experiment(part_ + 1))) {
     ++part_;
     stage_ = Stage::trials;
     return true;
   }
-  try {
-    add_calibrations(value_of(from_->calibrations(machine_)), row_.machine, to);
-  } catch (const Refused& why) {
-    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
+  if (receiver_.believed) {
+    auto calibrations = value_of(from_->calibrations(machine_));
+    for (const store::Calibration& each : calibrations) check_bounds("calibration", each);
+    add_calibrations(std::move(calibrations), row_.machine, to);
   }
   store::Experiment shown = row_;
   shown.state = state_;
-  if (auto done = to.update_experiment(shown); !done) return std::unexpected(done.error());
+  value_of(to.update_experiment(shown));
   return false;
 }
 
 store::Outcome<bool> Intake::step(store::Store& to) {
-  if (stage_ == Stage::end_of_part) return go_on(to);
-  const auto done = stage_ == Stage::row      ? begin(to)
-                    : stage_ == Stage::trials ? add_trials(to)
-                                              : add_others(to);
-  if (!done) return std::unexpected(done.error());
+  try {
+    if (stage_ == Stage::end_of_part) return go_on(to);
+    if (stage_ == Stage::row)
+      begin(to);
+    else if (stage_ == Stage::trials)
+      add_trials(to);
+    else
+      add_others(to);
+  } catch (const Refused& why) {
+    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
+  }
   stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
   return true;
 }

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "store/reader.h"
 #include "store/records.h"
 #include "store/store.h"
 
@@ -70,15 +71,17 @@ struct Receiver {
   std::uint32_t gid = 0;
   // If true, the archive's data about its machine and the machine's calibrations are added to the
   // same machine here. Otherwise the experiment gets a machine of its own, without calibrations.
-  bool believed = false;
-  std::string name{};  // the file's name in messages
+  bool believed = false;  // for Intake
+  std::string name{};     // the file's name in messages
 };
 
 // Verifies a file from an untrusted source and splits its experiment into parts. `parts`
 // is a database that does not exist yet. No other file in its folder may begin with its name, and
 // the folder is removed when the parts have been imported.
-Result<void> take_apart(const std::string& file, const Receiver& receiver,
-                        const std::string& parts);
+// If there is a `confine`, it is called before the file's content is read. After that nothing is
+// opened, and nobody else may use the file. The files of `parts` are open before.
+Result<void> take_apart(const std::string& file, const Receiver& receiver, const std::string& parts,
+                        const store::Reader::Confine& confine = nullptr);
 
 // The form of an experiment in a database of its own. The functions throw Refused.
 //
@@ -127,10 +130,13 @@ void add_calibrations(std::vector<store::Calibration> calibrations, store::Id ma
 //  I1  Nobody sees the experiment before it is complete (S7 of store.h). If the import is given up,
 //      or its stabd is killed, a removal takes its rows away. The machine's calibrations come last,
 //      because a removal would leave them.
+//  I2  The parts give nobody any rights, even if the archive took over the process that made them:
+//      the receiver decides to whom the rows belong and which ones are believed, and each row is
+//      checked before it is stored.
 class Intake {
  public:
-  // Opens a database that take_apart() made.
-  static store::Outcome<Intake> open(const std::string& parts);
+  // Opens a database that take_apart() made. Nobody may have it open.
+  static store::Outcome<Intake> open(const std::string& parts, Receiver receiver);
 
   // Adds a piece of the experiment in one small transaction (Most). Returns false when
   // the experiment is complete. After a temporary error it may be called again.
@@ -140,16 +146,18 @@ class Intake {
   [[nodiscard]] const std::string& name() const { return row_.name; }
 
  private:
-  Intake(std::unique_ptr<store::Reader> from, store::Experiment row);
-  store::Outcome<void> begin(store::Store& to);
-  store::Outcome<void> add_trials(store::Store& to);
-  store::Outcome<void> add_others(store::Store& to);
-  store::Outcome<bool> go_on(store::Store& to);
+  Intake(std::unique_ptr<store::Reader> from, store::Experiment row, Receiver receiver);
+  // These throw Refused.
+  void begin(store::Store& to);
+  void add_trials(store::Store& to);
+  void add_others(store::Store& to);
+  bool go_on(store::Store& to);
 
   // The next step of the current part.
   enum class Stage { row, trials, others, end_of_part };
 
   std::unique_ptr<store::Reader> from_;
+  Receiver receiver_;
   store::Experiment row_;
   store::Id machine_;  // the machine's id in the parts' database
   std::string state_;  // the state that the experiment gets with the last step

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <optional>
 
 #include "stabd/upkeep.h"
 #include "store/connection.h"
@@ -63,7 +65,7 @@ class IntakeTest : public store::WithStore {
   }
   Intake take_apart_as(const Receiver& receiver) {
     EXPECT_TRUE(take_apart(spool_->file(), receiver, spool_->parts()));
-    return std::move(*Intake::open(spool_->parts()));
+    return std::move(*Intake::open(spool_->parts(), receiver));
   }
   std::vector<store::Id> seen() {
     std::vector<store::Id> ids;
@@ -230,7 +232,7 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   }
   const auto taken = take_apart(old, {.uid = 7, .name = "old"}, spool_->parts());
   ASSERT_TRUE(taken) << taken.error().message;
-  auto intake = Intake::open(spool_->parts());
+  auto intake = Intake::open(spool_->parts(), {.uid = 7});
   ASSERT_TRUE(intake);
   while (intake->step(*store_).value()) {
   }
@@ -246,6 +248,76 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   EXPECT_THAT(read.error().message, HasSubstr("the database's schema has version 5, not"));
   EXPECT_THAT(read.error().message,
               HasSubstr("start 'stabd --state FOLDER' once with the database's folder"));
+}
+
+// As if the archive had taken over the process that made the parts.
+TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
+  const Receiver receiver{.uid = 7, .gid = 8};
+  std::optional<Intake> intake;
+  // Why the parts are not taken; "" if they are.
+  const auto refusal = [&](const auto& forge) -> std::string {
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(spool_->parts() + suffix);
+    EXPECT_TRUE(take_apart(spool_->file(), receiver, spool_->parts()));
+    {
+      const auto parts = store::Store::open(spool_->parts());
+      EXPECT_TRUE(parts);
+      store::Experiment row = (*parts)->experiment(whole).value().value();
+      forge(**parts, row);
+      EXPECT_TRUE((*parts)->update_experiment(row));
+    }
+    auto opened = Intake::open(spool_->parts(), receiver);
+    if (!opened) return opened.error().message;
+    intake = std::move(*opened);
+    for (;;) {
+      const auto more = intake->step(*store_);
+      if (!more) return more.error().message;
+      if (!*more) return "";
+    }
+  };
+  const auto change = [&](const auto& forger) {
+    return refusal([&](store::Store&, store::Experiment& row) { forger(row); });
+  };
+  EXPECT_EQ(change([](store::Experiment& row) {
+              row.uid = 0;
+              row.gid = 0;
+              row.priority = 100;
+              row.held_by = 0;
+            }),
+            "");
+  const store::Experiment row = store_->experiment(intake->id()).value().value();
+  EXPECT_EQ(row.uid, 7U);
+  EXPECT_EQ(row.gid, 8U);
+  EXPECT_EQ(row.priority, 0);
+  EXPECT_FALSE(row.held_by);
+  EXPECT_EQ(store_->machine(row.machine).value()->key, "k-imported-by-7");
+  EXPECT_THAT(store_->calibrations(row.machine).value(), IsEmpty());
+
+  EXPECT_THAT(change([](store::Experiment& each) { each.state = "queued"; }),
+              HasSubstr("has not ended; its state is queued"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.name = "\x1b[2J"; }),
+              HasSubstr("the experiment's name is not a single line"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.directory.assign(5000, 'x'); }),
+              HasSubstr("the column directory of table experiment holds 5000 bytes"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.trials = 2; }),
+              HasSubstr("there is a trial beyond the experiment's last one"));
+  const auto with_trial = [&](const std::string& benchmark) {
+    return refusal([&](store::Store& parts, store::Experiment&) {
+      store::Trial trial = store::example_trial(whole, 0, 1);
+      trial.benchmark = benchmark;
+      EXPECT_TRUE(parts.add_trial(trial));
+    });
+  };
+  EXPECT_THAT(with_trial("../x"), HasSubstr("../x is not the name of a benchmark"));
+  EXPECT_THAT(with_trial("sort"), HasSubstr("a part of the archive is too large"));
+  EXPECT_THAT(refusal([](store::Store& parts, store::Experiment&) {
+                EXPECT_TRUE(parts.add_event(
+                    {.experiment = whole, .at_ns = std::numeric_limits<std::int64_t>::max()}));
+              }),
+              HasSubstr("has an event with a date in the future"));
+  store::cheat(spool_->parts(), "CREATE VIEW v AS SELECT 1");
+  const auto strange = Intake::open(spool_->parts(), receiver);
+  ASSERT_FALSE(strange);
+  EXPECT_THAT(strange.error().message, HasSubstr("differs from stabd's schema at the view v"));
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {

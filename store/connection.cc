@@ -2,6 +2,7 @@
 
 #include "store/connection.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/text.h"
 #include "store/exceptions.h"
 #include "store/schema.h"
 
@@ -189,6 +191,41 @@ void distrust(SQLite::Database& database) {
   database.exec("PRAGMA cell_size_check = ON");
 }
 
+void begin_reading_of_others(SQLite::Database& database) {
+  distrust(database);
+  configure_for_reading(database);
+  begin_reading(database);
+  check_identity(database);
+  refuse_other_schema(database);
+}
+
+// SQLite then needs no temporary files, for sorting or to undo a part of a transaction.
+constexpr const char* temporary_data_in_memory = "PRAGMA temp_store = MEMORY";
+
+// The name with which SQLite takes no locks and looks for no log.
+std::string name_at_rest(const std::string& path) {
+  std::string name = path.starts_with('/') ? "file://" : "file:";
+  for (const char each : path)
+    if (each == '%' || each == '?' || each == '#')
+      name += fmt::format("%{:02X}", static_cast<unsigned>(each));
+    else
+      name += each;
+  return name + "?immutable=1";
+}
+
+void refuse_larger(SQLite::Database& database, std::uint64_t most) {
+  const auto bytes =
+      static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_count").getInt64()) *
+      static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_size").getInt64());
+  if (bytes > most)
+    refuse(
+        fmt::format("it takes {} and has a schema of version {}, but this process converts earlier "
+                    "versions only up to {}: convert it with 'stabctl import --folder FOLDER FILE' "
+                    "and 'stabctl export --folder FOLDER --archive NEW'",
+                    format_bytes(bytes), database.execAndGet("PRAGMA user_version").getInt64(),
+                    format_bytes(most)));
+}
+
 }  // namespace
 
 void check_version(SQLite::Database& database) {
@@ -229,19 +266,33 @@ Connection::Connection(const std::string& path, ReadOnly, AnyVersion which)
   begin_reading(database_);
 }
 
-Connection::Connection(const std::string& path, OfOthers)
-    : database_(path, SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX, busy_timeout_ms),
+Connection::Connection(const std::string& path, const OfOthers& how)
+    : database_(how.at_rest ? name_at_rest(path) : path,
+                SQLite::OPEN_READONLY | SQLite::OPEN_NOMUTEX | (how.at_rest ? SQLite::OPEN_URI : 0),
+                busy_timeout_ms),
       statements_(database_) {
-  distrust(database_);
-  configure_for_reading(database_);
-  begin_reading(database_);
-  check_identity(database_);
-  refuse_other_schema(database_);
+  if (how.opened) how.opened();
+  begin_reading_of_others(database_);
+  if (how.at_rest) database_.exec(temporary_data_in_memory);
 }
 
 Connection::Connection(InMemory)
     : database_(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX),
       statements_(database_) {}
+
+Connection::Connection(Connection& of_others, Migrated how) : Connection(InMemory()) {
+  refuse_larger(of_others.database(), how.most);
+  if (SQLite::Backup(database_, of_others.database()).executeStep(-1) != SQLITE_DONE)
+    refuse("another program has locked the database; try again");
+  database_.exec(temporary_data_in_memory);
+  database_.exec("PRAGMA trusted_schema = OFF");
+  migrate(*this, schema_steps());
+  begin_reading_of_others(database_);
+}
+
+void Connection::keep_temporary_data_in_memory() {
+  database_.exec(temporary_data_in_memory);
+}
 
 void Connection::transaction(const std::function<void()>& action) {
   SQLite::Transaction transaction(database_, SQLite::TransactionBehavior::IMMEDIATE);

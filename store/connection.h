@@ -5,6 +5,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -90,11 +91,21 @@ class Connection {
 
   // Opens a file that anybody may have made, of any version that we know. Checks that its schema is
   // ours (refuse_other_schema) before it touches any table.
-  struct OfOthers {};
-  Connection(const std::string& path, OfOthers);
+  struct OfOthers {
+    // Nobody changes the file: SQLite opens it and nothing else, and ignores a log beside it.
+    bool at_rest = false;
+    // Called when the file is open, before SQLite reads its content.
+    std::function<void()> opened{};
+  };
+  Connection(const std::string& path, const OfOthers& how);
   // An empty database in memory.
   struct InMemory {};
   explicit Connection(InMemory);
+  // Copies a database of others into memory, and migrates the copy to this version.
+  struct Migrated {
+    std::uint64_t most;  // refuses a database with more bytes
+  };
+  Connection(Connection& of_others, Migrated how);
 
   SQLite::Database& database() { return database_; }
 
@@ -103,6 +114,8 @@ class Connection {
 
   // Makes the next transaction write at the beginning of the log, if nobody reads from the log.
   void reuse_log();
+  // From now on, no temporary files are made.
+  void keep_temporary_data_in_memory();
 
   // Stores the row with the next free id that is at least `least`, and returns the id. The caller
   // must hold a transaction.

@@ -17,7 +17,6 @@
 #include "base/fd.h"
 #include "store/connection.h"
 #include "store/exceptions.h"
-#include "store/schema.h"
 #include "store/verify.h"
 
 namespace stab::store {
@@ -166,19 +165,6 @@ Outcome<std::vector<Damage>> back_up(const std::string& from, const std::string&
     }
     made.finish(false);
     return damage;
-  });
-}
-
-Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to) {
-  return guarded("cannot read the database", from, [&] {
-    {
-      Connection source(from, Connection::OfOthers());
-      if (source.number("PRAGMA user_version") >= schema_version) return false;
-      copy_database(source.database(), to, false);
-    }
-    Connection copy(to);
-    migrate(copy, schema_steps());
-    return true;
   });
 }
 

@@ -56,9 +56,4 @@ class Unfinished {
   Fd held_;  // holds the lock
 };
 
-// Copies a database of an earlier schema version, and migrates the copy to this version. Returns
-// false if the original has this version already. Anybody may have made the original: a schema that
-// is not stabd's is refused.
-Outcome<bool> copy_of_this_version(const std::string& from, const std::string& to);
-
 }  // namespace stab::store

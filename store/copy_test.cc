@@ -237,33 +237,64 @@ TEST(CopyBeforeMigration, WithoutItTheSchemaStaysAsItIs) {
   EXPECT_EQ(old.number("PRAGMA user_version"), 1);
 }
 
-TEST(CopyOfThisVersion, IsMadeOfAnEarlierOneWhichStaysAsItIs) {
+TEST(FileOfOthers, AnEarlierVersionIsConvertedInMemoryAndTheFileStaysAsItIs) {
   const TemporaryDirectory directory;
   const std::string old = directory / "old.db";
-  const std::string copy = directory / "copy.db";
   make_version_6(old, 3);
   const std::string before = read_file(old, 1 << 26).value();
-  EXPECT_TRUE(copy_of_this_version(old, copy).value());
-  EXPECT_EQ(read_file(old, 1 << 26).value(), before);
-  const auto reader = Reader::open(copy);
+  const auto reader = Reader::open_of_others(old);
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ((*reader)->verify()->size(), 0U);
   EXPECT_EQ((*reader)->names(1)->readings.size(), example_readings().size());
-  EXPECT_FALSE(copy_of_this_version(copy, directory / "again.db").value());
+  EXPECT_EQ(read_file(old, 1 << 26).value(), before);
 }
 
-TEST(CopyOfThisVersion, WhatWouldRunInItIsRefused) {
+TEST(FileOfOthers, WhatWouldRunInItIsRefused) {
   const TemporaryDirectory directory;
   const std::string old = directory / "old.db";
   make_version_6(old, 3);
   cheat(old, "CREATE TRIGGER t AFTER UPDATE ON trial BEGIN DELETE FROM meta; END");
-  const auto copy = copy_of_this_version(old, directory / "copy.db");
-  ASSERT_FALSE(copy);
+  const auto reader = Reader::open_of_others(old);
+  ASSERT_FALSE(reader);
   EXPECT_THAT(
-      copy.error().message,
+      reader.error().message,
       testing::HasSubstr("the database's schema differs from stabd's schema at the trigger t"));
   cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_views().front()));
-  EXPECT_FALSE(copy_of_this_version(old, directory / "copy.db"));
+  EXPECT_FALSE(Reader::open_of_others(old));
+}
+
+// In a process that may not open files any more.
+TEST(FileOfOthers, IsReadThroughOneDescriptorEvenIfItsNameIsStrange) {
+  const TemporaryDirectory directory;
+  for (const bool earlier : {false, true}) {
+    const std::string named = directory / (earlier ? "a?b=c#%41 1.db" : "a?b=c#%41 2.db");
+    if (earlier)
+      make_version_6(named, 3);
+    else
+      ASSERT_TRUE(Store::open(named));
+    bool confined = false;
+    // Whatever is opened by its name from now on is not there.
+    const auto confine = [&]() -> Result<void> {
+      confined = true;
+      for (const std::string& each : names_in(directory)) fs::remove(directory / each);
+      return {};
+    };
+    const auto reader = Reader::open_of_others(named, confine);
+    ASSERT_TRUE(reader) << reader.error().message;
+    EXPECT_TRUE(confined);
+    EXPECT_EQ((*reader)->experiments()->intact.size(), earlier ? 1U : 0U);
+    EXPECT_THAT(names_in(directory), IsEmpty()) << "nothing was made, either";
+  }
+}
+
+TEST(FileOfOthers, IsNotReadIfItsReaderCannotBeConfined) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "some.db";
+  make_version_6(path, 3);
+  const auto reader =
+      Reader::open_of_others(path, []() -> Result<void> { return fail("cannot do that"); });
+  ASSERT_FALSE(reader);
+  EXPECT_THAT(reader.error().message, testing::HasSubstr("cannot do that"));
 }
 
 TEST_F(CopyTest, WhatAKilledOneLeftGoesWithTheNextAndWhatIsBeingMadeStays) {

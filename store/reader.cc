@@ -2,6 +2,7 @@
 #include "store/reader.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -398,11 +399,38 @@ Outcome<std::unique_ptr<Reader>> Reader::open(const std::string& path) {
   });
 }
 
-Outcome<std::unique_ptr<Reader>> Reader::open_of_others(const std::string& path) {
+// The largest database that this process's limit of memory lets it migrate in memory. A migration
+// may change every row, and both versions of a row stay in memory until it ends.
+static std::uint64_t most_to_migrate() {
+  constexpr rlim_t copies = 4;
+  rlimit memory{};
+  if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY)
+    return std::numeric_limits<std::uint64_t>::max();
+  return memory.rlim_cur / copies;
+}
+
+Outcome<std::unique_ptr<Reader>> Reader::open_of_others(const std::string& path,
+                                                        const Confine& confine) {
   return guarded("cannot open the database", path, [&] {
-    auto connection = std::make_unique<Connection>(path, Connection::OfOthers());
+    const std::uint64_t most = most_to_migrate();  // a confined process cannot ask for it
+    const auto opened = [&] {
+      if (!confine) return;
+      if (const auto confined = confine(); !confined) refuse(confined.error().message);
+    };
+    auto connection = std::make_unique<Connection>(
+        path, Connection::OfOthers{.at_rest = confine != nullptr, .opened = opened});
+    if (connection->number("PRAGMA user_version") < schema_version)
+      connection = std::make_unique<Connection>(*connection, Connection::Migrated{.most = most});
     check_version(connection->database());
     check_bounds(connection->database());
+    return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
+  });
+}
+
+Outcome<std::unique_ptr<Reader>> Reader::open_unchecked(const std::string& path) {
+  return guarded("cannot open the database", path, [&] {
+    auto connection = std::make_unique<Connection>(path, Connection::OfOthers{.at_rest = true});
+    check_version(connection->database());
     return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
   });
 }

@@ -39,8 +39,17 @@ class Reader {
   // log can only grow. Fails if there is no database or if its schema has another version.
   static Outcome<std::unique_ptr<Reader>> open(const std::string& path);
   // The same for a file that anybody may have made. Refuses a schema that stabd did not make, and
-  // texts or numbers of rows beyond stabd's limits (rows/bounds.h).
-  static Outcome<std::unique_ptr<Reader>> open_of_others(const std::string& path);
+  // texts or numbers of rows beyond stabd's limits (rows/bounds.h). A file of an earlier version is
+  // converted in memory.
+  // If there is a `confine`, nobody may change the file, and a log beside it is ignored. `confine`
+  // is called when the file is open and before its content is read. After that nothing is opened.
+  using Confine = std::function<Result<void>()>;
+  static Outcome<std::unique_ptr<Reader>> open_of_others(const std::string& path,
+                                                         const Confine& confine = nullptr);
+  // Opens such a file of this version without looking at its rows. Each row that the caller uses
+  // needs a check (refusal_of() in rows/bounds.h). Nobody may change the file, and a log beside it
+  // is ignored.
+  static Outcome<std::unique_ptr<Reader>> open_unchecked(const std::string& path);
   virtual ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;

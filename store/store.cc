@@ -421,6 +421,11 @@ Id Store::last_removed() {
   return last_removed_in(connection().meta(last_removed_key));
 }
 
+Outcome<void> Store::open_no_more_files() {
+  return guarded("cannot keep temporary data in memory", path(),
+                 [&] { connection().keep_temporary_data_in_memory(); });
+}
+
 Outcome<bool> Store::empty_log() {
   return guarded("cannot empty the log", path(), [&] {
     SQLite::Database& database = connection().database();

@@ -83,6 +83,10 @@ class Store : public Reader {
   Outcome<bool> is_queue_paused();
   Outcome<void> pause_queue(bool paused, const Event& event);
 
+  // From now on, the store makes and opens no more files: its own ones are open, and temporary data
+  // stays in memory.
+  Outcome<void> open_no_more_files();
+
   // Empties the write-ahead log, which still has removed rows. Returns false, and leaves it, if
   // another process is reading now.
   Outcome<bool> empty_log();

@@ -24,12 +24,13 @@ void Leavings::free_some() {
   if (files_.empty()) timer_->stop();
 }
 
-Result<void> Imports::begin(Asker& client, std::uint32_t uid,
+Result<void> Imports::begin(Asker& client, const archive::Receiver& receiver,
                             std::shared_ptr<archive::Spool>& spool) {
-  auto intake = archive::Intake::open(spool->parts());
+  auto intake = archive::Intake::open(spool->parts(), receiver);
   if (!intake) return fail(intake.error().message);
-  imports_.add(accounts_.of(uid),
-               {.client = &client, .uid = uid, .spool = &spool, .intake = std::move(*intake)});
+  imports_.add(
+      accounts_.of(receiver.uid),
+      {.client = &client, .uid = receiver.uid, .spool = &spool, .intake = std::move(*intake)});
   return {};
 }
 
@@ -128,9 +129,9 @@ store::Outcome<void> Maintenance::remove(const store::Experiment& experiment,
   return begun;
 }
 
-Result<void> Maintenance::import(Asker& client, std::uint32_t uid,
+Result<void> Maintenance::import(Asker& client, const archive::Receiver& receiver,
                                  std::shared_ptr<archive::Spool>& spool) {
-  if (auto begun = imports_.begin(client, uid, spool); !begun) return begun;
+  if (auto begun = imports_.begin(client, receiver, spool); !begun) return begun;
   client.await_answer([this, &client] {
     imports_.give_up(client);
     allow();

@@ -51,7 +51,8 @@ class Imports {
 
   // Adds the import of a client's archive. `spool` has the archive's parts. It is the client's own
   // one, which is released when the client is answered.
-  Result<void> begin(Asker& client, std::uint32_t uid, std::shared_ptr<archive::Spool>& spool);
+  Result<void> begin(Asker& client, const archive::Receiver& receiver,
+                     std::shared_ptr<archive::Spool>& spool);
   // Call this if the client goes before its answer.
   void give_up(const Asker& client);
   [[nodiscard]] bool empty() const { return imports_.empty(); }
@@ -92,7 +93,8 @@ class Maintenance {
   store::Outcome<void> remove(const store::Experiment& experiment, std::string_view how);
   // Imports a client's archive, whose parts are in the client's `spool`. The client
   // gets its answer later.
-  Result<void> import(Asker& client, std::uint32_t uid, std::shared_ptr<archive::Spool>& spool);
+  Result<void> import(Asker& client, const archive::Receiver& receiver,
+                      std::shared_ptr<archive::Spool>& spool);
 
   // Call this whenever trials may have begun or ended.
   void trials_run(bool run);

@@ -107,15 +107,14 @@ class MaintenanceTest : public testing::Test {
     maintenance_.emplace(clock_, *store_, accounts_, settings::Retention(), [this] { ++changes_; });
   }
   // A client has sent the experiment's archive, and a reader has split it.
-  void send(std::shared_ptr<archive::Spool>& spool, bool believed = false) {
+  void send(std::shared_ptr<archive::Spool>& spool) {
     spool = archive::Spool::make(directory_ / "").value();
     ASSERT_TRUE(archive::write(path_, row_.id, spool->file()));
-    ASSERT_TRUE(archive::take_apart(
-        spool->file(), {.uid = ada, .believed = believed, .name = "sent"}, spool->parts()));
+    ASSERT_TRUE(archive::take_apart(spool->file(), {.uid = ada, .name = "sent"}, spool->parts()));
   }
   void import() {
     send(spool_);
-    ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+    ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_));
   }
   struct Sender {
     std::shared_ptr<archive::Spool> spool{};
@@ -232,13 +231,13 @@ TEST_F(MaintenanceTest, IfTheClientHangsUpTheRowsOfItsImportAreRemoved) {
 
 TEST_F(MaintenanceTest, AnImportThatIsGivenUpLeavesNeitherItsMachineNorItsCalibrations) {
   ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
-  send(spool_, true);
+  send(spool_);
   // The archive comes back to a store that has none of it.
   store::Remembering::inside("DELETE FROM calibration");
   remove();
   clock_.pass(1min);
   ASSERT_FALSE(store_->machine(row_.machine).value());
-  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_));
   clock_.pass(4ms);
   EXPECT_TRUE(store_->machine(row_.machine).value()) << "its id is free again";
   client_.go();
@@ -249,9 +248,9 @@ TEST_F(MaintenanceTest, AnImportThatIsGivenUpLeavesNeitherItsMachineNorItsCalibr
 
 TEST_F(MaintenanceTest, ABelievedImportAddsItsCalibrations) {
   ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
-  send(spool_, true);
+  send(spool_);
   store::Remembering::inside("DELETE FROM calibration");
-  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_));
   clock_.pass(1s);
   EXPECT_FALSE(client_.awaits);
   EXPECT_EQ(store_->calibrations(row_.machine)->size(), 1U);
@@ -262,9 +261,9 @@ TEST_F(MaintenanceTest, ImportsAndRemovalsTakeTurns) {
   std::shared_ptr<archive::Spool> second;
   send(second);
   remove();
-  ASSERT_TRUE(maintenance_->import(client_, ada, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_));
   AskerOfTest other;
-  ASSERT_TRUE(maintenance_->import(other, ada, second));
+  ASSERT_TRUE(maintenance_->import(other, {.uid = ada}, second));
   clock_.pass(9ms);
   EXPECT_TRUE(client_.awaits && other.awaits);
   EXPECT_LT(trials_left(), 300U);
@@ -280,10 +279,10 @@ TEST_F(MaintenanceTest, ImportsOfSubordinateIdsTakeTheTurnsOfTheirOwner) {
   std::uint32_t uid = first_of_ada;
   for (Sender& each : of_ada) {
     send(each.spool);
-    ASSERT_TRUE(maintenance_->import(each.client, uid++, each.spool));
+    ASSERT_TRUE(maintenance_->import(each.client, {.uid = uid++}, each.spool));
   }
   send(of_bob.spool);
-  ASSERT_TRUE(maintenance_->import(of_bob.client, bob, of_bob.spool));
+  ASSERT_TRUE(maintenance_->import(of_bob.client, {.uid = bob}, of_bob.spool));
   for (int i = 0; i < 10'000 && of_bob.client.awaits; ++i) clock_.pass(1ms);
   EXPECT_FALSE(of_bob.client.awaits);
   EXPECT_GE(std::ranges::count_if(of_ada, [](const Sender& each) { return each.client.awaits; }),

@@ -670,8 +670,7 @@ void Daemon::verify_import(Connection& client, std::string name) {
                                       .parts = spool->parts(),
                                       .name = std::move(name),
                                       .uid = peer.uid,
-                                      .gid = peer.gid,
-                                      .believed = queue_.is_trusted(peer.uid)};
+                                      .gid = peer.gid};
   const auto ticket = readers_->ask(
       accounts_.of(peer.uid), protocol::encode(request), [this, &client](const Result<Fd>& answer) {
         const auto found = findings_in(answer);
@@ -685,9 +684,11 @@ void Daemon::verify_import(Connection& client, std::string name) {
 }
 
 Result<void> Daemon::begin_import(Connection& client) {
-  const std::uint32_t uid = client.peer().uid;
-  if (auto may = may_store(uid, client.spool->bytes()); !may) return may;
-  return maintenance_.import(client, uid, client.spool);
+  const Peer& peer = client.peer();
+  if (auto may = may_store(peer.uid, client.spool->bytes()); !may) return may;
+  return maintenance_.import(
+      client, {.uid = peer.uid, .gid = peer.gid, .believed = queue_.is_trusted(peer.uid)},
+      client.spool);
 }
 
 }  // namespace stab::daemon

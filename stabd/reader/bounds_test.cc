@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <functional>
@@ -15,7 +16,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "stabd/archive.h"
 #include "stabd/reader/reader.h"
+#include "store/test_support.h"
 
 namespace stab::reader {
 namespace {
@@ -118,6 +121,83 @@ TEST(Bounds, WhoOnlyComputesReachesNothingThroughTheKernel) {
   EXPECT_EQ(read_file(log_name, 1000).value_or(""), "a line\n");
   unlink(name.c_str());
   unlink(log_name.c_str());
+}
+
+constexpr std::uint32_t trials = 250;
+
+// An archive with more than fits into SQLite's cache or a log that is never emptied, and attempts
+// that are not the last ones.
+void make_archive(const store::TemporaryDirectory& directory, const std::string& plan) {
+  const auto store = store::Store::open(directory / "stabd.db");
+  ASSERT_TRUE(store);
+  store::Experiment row = store::example_experiment();
+  row.plan = plan;
+  row.state = "done";
+  row.trials = trials;
+  row.machine = (*store)->add_machine(store::example_machine()).value();
+  const store::Id id = (*store)->add_experiment(row).value();
+  ASSERT_TRUE((*store)->add_calibrations({store::example_calibration(row.machine, id)}));
+  std::vector<store::Trial> all;
+  for (std::uint32_t position = 0; position < trials; ++position)
+    for (const std::uint32_t attempt : {0U, 1U}) {
+      all.push_back(store::example_trial(id, position, attempt));
+      all.back().last = attempt == 1;
+      all.back().stderr_tail.assign(30'000, 'x');
+    }
+  ASSERT_TRUE((*store)->add_trials(all));
+  ASSERT_TRUE(archive::write(directory / "stabd.db", id, directory / "archive"));
+}
+
+// What SQLite does with an archive and its parts needs no file that is not open yet. The folder is
+// one that the user cannot enter, as the daemon's.
+TEST(Bounds, AnArchiveIsReadByAProcessThatOnlyUsesOpenFiles) {
+  const std::string plan =
+      "[experiment]\nname = \"sort\"\n[[benchmark]]\nname = \"sort\"\nrun = [\"true\"]\n";
+  for (const bool earlier : {false, true}) {
+    const store::TemporaryDirectory directory;
+    if (earlier) {
+      store::Experiment row = store::example_experiment();
+      row.plan = plan;
+      row.state = "done";
+      row.trials = trials;
+      store::make_version_6(directory / "archive", trials, row);
+    } else {
+      make_archive(directory, plan);
+    }
+    if (HasFatalFailure()) return;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    const Fd said(ends[0]);
+    Fd say(ends[1]);
+    const int status = status_of(bounds_for(std::uint64_t{16} << 20), [&] {
+      const bool root = geteuid() == 0;
+      const auto taken = archive::take_apart(
+          directory / "archive", {.uid = 7, .name = "sent"}, directory / "parts",
+          [&] { return only_use_open_files(root ? 61234 : geteuid(), root ? 61234 : getegid()); });
+      if (!taken) static_cast<void>(write_all(say.get(), taken.error().message));
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+      if (open("/etc/passwd", O_RDONLY) != -1 || errno != EPERM) return 2;
+      if (unlink((directory / "archive").c_str()) != -1 || errno != EPERM) return 3;
+      if (symlink("/etc/passwd", (directory / "link").c_str()) != -1) return 4;
+      if (socket(AF_UNIX, SOCK_STREAM, 0) != -1 || errno != EPERM) return 5;
+      if (fork() != -1 || kill(getpid(), 0) != -1 || setuid(0) != -1) return 6;
+#endif
+      return taken ? 0 : 1;
+    });
+    say.reset();
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0) << read_piece(said, 1000).value_or("");
+    auto intake = archive::Intake::open(directory / "parts", {.uid = 7});
+    ASSERT_TRUE(intake) << intake.error().message;
+    const auto store = store::Store::open(directory / "new.db");
+    ASSERT_TRUE(store);
+    for (;;) {
+      const auto more = intake->step(**store);
+      ASSERT_TRUE(more) << more.error().message;
+      if (!*more) break;
+    }
+    EXPECT_EQ((*store)->content(intake->id())->trials, earlier ? trials : 2 * trials);
+  }
 }
 
 }  // namespace

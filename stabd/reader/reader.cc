@@ -82,7 +82,8 @@ class AnswerFile {
 // Writes the line without its newline. After an error the file does not hold an answer.
 Result<void> answer(store::Reader& store, const protocol::ReadRequest& request, AnswerFile& file);
 
-// Answers requests about an archive, which open the files that they need themselves.
+// Answers requests about an archive, which open the files that they need themselves. An archive
+// that a client sent is read with the client's rights, see only_use_open_files().
 bool is_of_archive(protocol::Reading reading);
 Result<void> answer_of_archive(const protocol::ReadRequest& request, AnswerFile& file);
 
@@ -151,23 +152,45 @@ void keep_within(const Bounds& bounds) {
   set(RLIMIT_FSIZE, bounds.written, bounds.written);
 }
 
-Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
-  // A plan that takes this process over gets no stream of ours to write to or to empty.
+namespace {
+
+Result<void> give_up_rights(std::uint32_t uid, std::uint32_t gid) {
+  // A plan or archive that takes this process over gets no stream of ours to write to or to empty.
   const Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (!nowhere || dup2(nowhere.get(), stream) < 0)
       return fail_errno("cannot redirect a stream to /dev/null");
+  // The change of rights makes the kernel forget that this process dies with its parent.
+  const pid_t parent = getppid();
   if (geteuid() == 0 && (setgroups(0, nullptr) != 0 || setresgid(gid, gid, gid) != 0 ||
                          setresuid(uid, uid, uid) != 0))
     return fail_errno("cannot switch to the user's rights");
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+    return fail("the process that started this one has ended");
   if (!machine::give_up_privileges()) return fail_errno("cannot drop privileges");
-  static constexpr auto calls =
-      std::to_array<long>({SYS_read,           SYS_write,      SYS_pread64,        SYS_lseek,
-                           SYS_ftruncate,      SYS_close,      SYS_mmap,           SYS_munmap,
-                           SYS_mremap,         SYS_mprotect,   SYS_madvise,        SYS_brk,
-                           SYS_futex,          SYS_getrandom,  SYS_clock_gettime,  SYS_rt_sigreturn,
-                           SYS_rt_sigprocmask, SYS_gettid,     SYS_getpid,         SYS_tgkill,
-                           SYS_exit,           SYS_exit_group, SYS_restart_syscall});
+  return {};
+}
+
+constexpr auto computing = std::to_array<long>(
+    {SYS_read,   SYS_write,     SYS_pread64,       SYS_lseek,        SYS_ftruncate,      SYS_close,
+     SYS_mmap,   SYS_munmap,    SYS_mremap,        SYS_mprotect,     SYS_madvise,        SYS_brk,
+     SYS_futex,  SYS_getrandom, SYS_clock_gettime, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_gettid,
+     SYS_getpid, SYS_tgkill,    SYS_exit,          SYS_exit_group,   SYS_restart_syscall});
+// SQLite's own, for a database that is open. libc asks for a file's size with newfstatat().
+constexpr auto using_databases = std::to_array<long>(
+    {SYS_pwrite64, SYS_fcntl, SYS_fsync, SYS_fdatasync, SYS_fstat, SYS_newfstatat});
+
+}  // namespace
+
+Result<void> only_compute(std::uint32_t uid, std::uint32_t gid) {
+  if (auto given_up = give_up_rights(uid, gid); !given_up) return given_up;
+  return allow_only(computing);
+}
+
+Result<void> only_use_open_files(std::uint32_t uid, std::uint32_t gid) {
+  if (auto given_up = give_up_rights(uid, gid); !given_up) return given_up;
+  std::vector<long> calls(computing.begin(), computing.end());
+  calls.insert(calls.end(), using_databases.begin(), using_databases.end());
   return allow_only(calls);
 }
 
@@ -399,12 +422,9 @@ Result<void> answer_of_archive(const ReadRequest& request, AnswerFile& file) {
     const auto bytes = std::filesystem::file_size(request.file, error);
     if (error) return fail("cannot read the archive: " + error.message());
     keep_within(bounds_for(bytes));
-    auto taken = archive::take_apart(request.file,
-                                     {.uid = request.uid,
-                                      .gid = request.gid,
-                                      .believed = request.believed,
-                                      .name = request.name},
-                                     request.parts);
+    auto taken = archive::take_apart(
+        request.file, {.uid = request.uid, .gid = request.gid, .name = request.name}, request.parts,
+        [&request] { return only_use_open_files(request.uid, request.gid); });
     return taken ? file.add(protocol::encode(protocol::FindingsReply())) : taken;
   }
   if (request.experiments.empty()) return fail("the request names no experiment");

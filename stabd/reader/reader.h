@@ -28,6 +28,10 @@ void keep_within(const Bounds& bounds);
 // on it may only use memory, the time and its open descriptors; every other system call fails.
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
 
+// The same for a process with an open database: it may also lock its open files, write them to the
+// disk, and ask for the size of a file.
+Result<void> only_use_open_files(std::uint32_t uid, std::uint32_t gid);
+
 // Descriptor 3 is a file with the request (protocol/reading.h), which the answer replaces. Returns
 // the exit code: 0 if the file has an answer, even a refusal; otherwise 1.
 int serve();

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/text.h"
@@ -16,6 +17,7 @@
 #include "store/exceptions.h"
 #include "store/records.h"
 #include "store/rows/lists.h"
+#include "store/rows/row.h"
 
 namespace stab::store {
 namespace {
@@ -133,6 +135,19 @@ void check_bounds(SQLite::Database& database) {
     const auto most = std::ranges::find(tables, checked, &TableBound::table);
     check_table(database, checked, most == tables.end() ? nullptr : &*most);
   }
+}
+
+std::string refusal_of(std::string_view table, const Row& row) {
+  for (const TextBound& each : bounds_of(table)) {
+    const auto found = row.values().find(each.column);
+    if (found == row.values().end()) continue;
+    const auto* const text = std::get_if<std::string>(&found->second);
+    if (text != nullptr && std::cmp_greater(text->size(), each.most))
+      return fmt::format("the column {} of table {} holds {}, but at most {} are allowed",
+                         each.column, table, format_bytes(text->size()),
+                         format_bytes(static_cast<std::uint64_t>(each.most)));
+  }
+  return "";
 }
 
 namespace {

@@ -35,6 +35,11 @@ std::span<const TableBound> table_bounds();
 // exceptions.h).
 void check_bounds(SQLite::Database& database);
 
+class Row;
+// Why a row of such a file is not stored: a text is longer than its column allows. "" if it is
+// stored.
+std::string refusal_of(std::string_view table, const Row& row);
+
 // A worker or an archive may send anything as a trial. This decides whether it is stored.
 
 // Why these are not stored: a name is not a single line without control characters, or they are too

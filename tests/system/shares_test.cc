@@ -362,5 +362,44 @@ TEST_F(LargeArchives, AreReadWithinBounds) {
   EXPECT_THAT(seen, HasSubstr("first to go: 1000"));
 }
 
+TEST_F(LargeArchives, AreReadWithTheRightsOfTheirSender) {
+  ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+  // Of a reader that has taken the sender's rights; "": there is none now.
+  const auto status = [] {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator("/proc", none)) {
+      const std::string folder = entry.path().string();
+      if (!read_file(folder + "/cmdline", 4096).value_or("").contains("--reader")) continue;
+      const std::string text = read_file(folder + "/status", 1 << 14).value_or("");
+      if (text.contains("\nUid:\t61234\t61234\t61234\t61234\n")) return text;
+    }
+    return std::string();
+  };
+  // It takes the rights first and the filter last.
+#ifdef STAB_SANITIZED
+  constexpr const char* last = "\nNoNewPrivs:\t1\n";
+#else
+  constexpr const char* last = "\nSeccomp:\t2\n";
+#endif
+  const auto complete = [](const std::string& text) { return text.contains(last); };
+  std::string seen;
+  for (int i = 0; i < 20 && !complete(seen); ++i) {
+    const pid_t import = start_program(command(ada, {"import", file_of(ada)}), lab_.folder(),
+                                       lab_.path("import.log"));
+    while (runs(import) && !complete(seen)) seen = status();
+    if (!runs(import)) continue;
+    kill(import, SIGKILL);
+    EXPECT_EQ(end_of(import), -SIGKILL);
+  }
+  EXPECT_TRUE(complete(seen)) << seen;
+  for (const char* line : {"\nGid:\t61234\t61234\t61234\t61234\n", "\nNoNewPrivs:\t1\n",
+                           "\nCapEff:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n"})
+    EXPECT_THAT(seen, HasSubstr(line));
+  EXPECT_FALSE(std::regex_search(seen, std::regex("\nGroups:\t[0-9]")));
+  // And it is enough.
+  const Output imported = as(ada, {"import", file_of(ada)});
+  EXPECT_EQ(imported.code, 0) << imported.err;
+}
+
 }  // namespace
 }  // namespace stab::test
