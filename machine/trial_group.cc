@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -62,8 +63,9 @@ bool has_word(const std::string& list, std::string_view word, char separator) {
 }
 
 // The path of our own cgroup in the hierarchy of a controller; "" is the hierarchy of version 2.
-std::optional<std::string> own_group(std::string_view controller) {
-  std::istringstream lines(text_of("/proc/self/cgroup"));
+// Here and below, `root` comes before the path of every file.
+std::optional<std::string> own_group(std::string_view controller, const std::string& root = "") {
+  std::istringstream lines(text_of(root + "/proc/self/cgroup"));
   for (std::string line; std::getline(lines, line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
@@ -81,8 +83,8 @@ struct GroupMount {
   std::string folder;
 };
 
-std::optional<GroupMount> mount_of(std::string_view controller) {
-  std::istringstream lines(text_of("/proc/self/mountinfo"));
+std::optional<GroupMount> mount_of(std::string_view controller, const std::string& root = "") {
+  std::istringstream lines(text_of(root + "/proc/self/mountinfo"));
   for (std::string line; std::getline(lines, line);) {
     const auto dash = line.find(" - ");
     if (dash == std::string::npos) continue;
@@ -103,9 +105,10 @@ std::optional<GroupMount> mount_of(std::string_view controller) {
 
 // The folder of our own cgroup in version 1. New groups are created inside it, so that our own
 // limits apply to them, too.
-std::optional<std::string> folder_of_own(std::string_view controller) {
-  const auto mount = mount_of(controller);
-  const auto own = own_group(controller);
+std::optional<std::string> folder_of_own(std::string_view controller,
+                                         const std::string& root = "") {
+  const auto mount = mount_of(controller, root);
+  const auto own = own_group(controller, root);
   if (!mount || !own) return std::nullopt;
   if (mount->root != "/" && !own->starts_with(mount->root)) return mount->folder;
   const std::string below = mount->root == "/" ? *own : own->substr(mount->root.size());
@@ -116,6 +119,24 @@ struct Parents {
   bool second = false;
   std::vector<std::string> folders;
 };
+
+// The fewest processes and threads that our own cgroup, or one above it, allows.
+std::uint64_t tasks_of_own_groups(const std::string& root) {
+  std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::string_view controller : {"pids", ""}) {
+    const auto mount = mount_of(controller, root);
+    auto folder = folder_of_own(controller, root);
+    if (!mount || !folder) continue;
+    for (;;) {
+      // 0: the limit is "max", or this group has none.
+      const std::uint64_t limit = number_in(text_of(root + *folder + "/pids.max"));
+      if (limit != 0) fewest = std::min(fewest, limit);
+      if (folder->size() <= mount->folder.size()) break;
+      folder->resize(folder->rfind('/'));
+    }
+  }
+  return fewest;
+}
 
 // In version 2, a group that has processes can't delegate its controllers, so new groups are
 // created at the top.
@@ -155,12 +176,19 @@ std::string name_of_owner(const std::string& owner) {
 
 }  // namespace
 
+std::uint64_t most_tasks(const std::string& root) {
+  const std::uint64_t of_machine =
+      std::min(number_in(text_of(root + "/proc/sys/kernel/pid_max")),
+               number_in(text_of(root + "/proc/sys/kernel/threads-max")));
+  // Otherwise a trial could use up our own group's tasks, so that we could not start any process.
+  // And the kernel would refuse the trial's processes before its group reaches its limit.
+  const std::uint64_t of_groups = tasks_of_own_groups(root) / 4 * 3;
+  return std::max<std::uint64_t>(
+      1, std::min(of_groups, std::clamp<std::uint64_t>(of_machine / 4, fewest_tasks, 16384)));
+}
+
 std::uint64_t most_tasks() {
-  static const std::uint64_t most =
-      std::clamp<std::uint64_t>(std::min(number_in(text_of("/proc/sys/kernel/pid_max")),
-                                         number_in(text_of("/proc/sys/kernel/threads-max"))) /
-                                    4,
-                                fewest_tasks, 16384);
+  static const std::uint64_t most = most_tasks("");
   return most;
 }
 

@@ -9,7 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -76,6 +80,11 @@ TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
   EXPECT_EQ(group_->reached(), "");
 }
 
+// In a small container it is fewer.
+std::string few_tasks() {
+  return std::to_string(std::min<std::uint64_t>(1024, most_tasks()));
+}
+
 // A limit for few processes allows 1024 tasks, so that their threads have room.
 TEST_F(TrialGroupTest, ARefusedProcessIsKnown) {
   ASSERT_TRUE(group_->bound(0, 1));
@@ -95,7 +104,7 @@ TEST_F(TrialGroupTest, ARefusedProcessIsKnown) {
   EXPECT_EQ(in_group([&] { return start(50); }), 0);
   EXPECT_EQ(group_->reached(), "");
   EXPECT_EQ(in_group([&] { return start(1100); }), 1);
-  EXPECT_THAT(group_->reached(), HasSubstr("1024 processes and threads"));
+  EXPECT_THAT(group_->reached(), HasSubstr(few_tasks() + " processes and threads"));
 }
 
 // Otherwise a trial without a limit could use up the machine's processes.
@@ -106,9 +115,62 @@ TEST_F(TrialGroupTest, WithoutALimitOfThePlanTheKernelAllowsMostTasks) {
   const std::string most = std::to_string(most_tasks()) + "\n";
   EXPECT_EQ(allowed(), most);
   ASSERT_TRUE(group_->bound(0, 1));
-  EXPECT_EQ(allowed(), "1024\n");
+  EXPECT_EQ(allowed(), few_tasks() + "\n");
   ASSERT_TRUE(group_->bound(0, 0));
   EXPECT_EQ(allowed(), most);
+}
+
+// A machine whose files are in a folder.
+class MostTasks : public ::testing::Test {
+ protected:
+  MostTasks() {
+    if (mkdtemp(root_.data()) == nullptr) ADD_FAILURE() << "cannot make " << root_;
+    put("/proc/sys/kernel/pid_max", "32768");
+    put("/proc/sys/kernel/threads-max", "100000");
+  }
+  ~MostTasks() override { std::filesystem::remove_all(root_); }
+  void put(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ + file).parent_path());
+    std::ofstream(root_ + file) << text << "\n";
+  }
+
+  std::string root_ = testing::TempDir() + "tasks-XXXXXX";
+};
+
+// Otherwise a trial could use up the tasks of the daemon's own cgroup.
+TEST_F(MostTasks, AreFewerThanTheOwnCgroupAndThoseAboveItAllow) {
+  EXPECT_EQ(most_tasks(root_), 8192U) << "without cgroups";
+  put("/proc/self/cgroup", "5:pids:/outer/own\n4:memory:/other\n0::/second");
+  put("/proc/self/mountinfo",
+      "30 20 0:26 / /cgroup/pids rw,nosuid - cgroup cgroup rw,pids\n"
+      "31 20 0:27 / /cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate");
+  put("/cgroup/pids/outer/own/pids.max", "max");
+  put("/cgroup/pids/outer/beside/pids.max", "4");
+  put("/cgroup/unified/other/pids.max", "4");
+  EXPECT_EQ(most_tasks(root_), 8192U);
+  put("/cgroup/pids/outer/own/pids.max", "4000000");
+  EXPECT_EQ(most_tasks(root_), 8192U);
+  put("/cgroup/pids/outer/own/pids.max", "2000");
+  EXPECT_EQ(most_tasks(root_), 1500U);
+  put("/cgroup/pids/outer/pids.max", "400");
+  EXPECT_EQ(most_tasks(root_), 300U) << "even below the least that a machine gives";
+  // In a container, the group at the top has a limit, too.
+  put("/cgroup/pids/pids.max", "100");
+  EXPECT_EQ(most_tasks(root_), 75U);
+  put("/cgroup/unified/second/pids.max", "40");
+  EXPECT_EQ(most_tasks(root_), 30U);
+  put("/cgroup/unified/pids.max", "1");
+  EXPECT_EQ(most_tasks(root_), 1U);
+}
+
+// A container may see its own group as the top of the tree.
+TEST_F(MostTasks, AreThoseOfTheGroupThatIsMounted) {
+  put("/proc/self/cgroup", "5:pids:/docker/cafe/own");
+  put("/proc/self/mountinfo",
+      "30 20 0:26 /docker/cafe /cgroup/pids rw,nosuid - cgroup cgroup rw,pids");
+  put("/cgroup/pids/own/pids.max", "4000");
+  put("/cgroup/pids/pids.max", "2000");
+  EXPECT_EQ(most_tasks(root_), 1500U);
 }
 
 TEST_F(TrialGroupTest, ItsSharedMemoryIsThatOfFilesThatNobodyMaps) {
