@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What a user's program, build, worker or disk may do, and what it must not cost others.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +223,41 @@ TEST_F(Hostile, ReadingALargeOutputHeedsTheTimeoutAndHoldsLittle) {
   EXPECT_LT(peak, 256U << 10U);
 }
 
+std::size_t available_memory_kb() {
+  std::ifstream memory("/proc/meminfo");
+  std::string word;
+  std::size_t number = 0;
+  while (memory >> word)
+    if (word == "MemAvailable:" && memory >> number) return number;
+  return 0;
+}
+
+// As much as the largest limit allows, which the worker holds in its memory.
+TEST_F(Hostile, ATrialThatPrintsAGibibyteIsHeldOnceAndNotInTheDaemon) {
+  constexpr std::size_t gib = std::size_t{1} << 20;  // in kB
+  if (available_memory_kb() < 4 * gib) GTEST_SKIP() << "less than 4 GiB of memory are free";
+  lab_.write("printing.toml",
+             "[experiment]\nname = \"printing\"\n[[benchmark]]\nname = \"b\"\nrepetitions = 2\n"
+             "timeout = \"1h\"\noutput_limit = \"1GiB\"\nrun = [\"/bin/sh\", \"-c\", "
+             "\"if [ -e first ]; then " +
+                 until_go() + "; else : >first; head -c 1073741824 /dev/zero; fi\"]\n");
+  const int id = lab_.submit("printing.toml");
+  ASSERT_NE(id, 0);
+  ASSERT_TRUE(lab_.wait_for_trials(id, 1, 600s));
+  // The second one waits.
+  const pid_t worker = lab_.worker();
+  ASSERT_GT(worker, 0);
+  const std::size_t peak = peak_memory_kb(worker);
+  EXPECT_GT(peak, gib);
+  EXPECT_LT(peak, 2 * gib + (gib >> 4U)) << "as doc/plans.md says of memory_limit";
+  EXPECT_LT(peak_memory_kb(lab_.daemon()), gib / 2);
+  lab_.write("go", "");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  const json rows = lab_.trials(id);
+  ASSERT_EQ(rows.size(), 2U);
+  for (const json& row : rows) EXPECT_EQ(row["status"], "ok") << row;
+}
+
 TEST_F(Hostile, AStoppedWorkerCostsItsExperimentAndNotTheQueue) {
   lab_.write("stopped.toml",
              "[experiment]\nname = \"stopped\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
@@ -336,6 +374,99 @@ TEST_F(Hostile, AWorkerOfAnotherVersionSaysWhatToDo) {
   ASSERT_TRUE(channel.send(R"({"kind":"run","argv":7})"));
   EXPECT_EQ(channel.receive().value(), std::nullopt);
   EXPECT_EQ(end_of(worker), 1);
+}
+
+// The answer to a line; "" if stabd hangs up.
+std::string ask(const Fd& socket, const std::string& line) {
+  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string answer;
+  for (char each = 0; read(socket.get(), &each, 1) == 1; answer += each)
+    if (each == '\n') return answer;
+  return "";
+}
+
+const std::string& hello() {
+  static const std::string line =
+      protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = "x"}) +
+      "\n";
+  return line;
+}
+
+// While stabd is stopped, it accepts nobody, and the kernel lets only so many wait.
+TEST_F(Hostile, AFullQueueOfConnectionsDelaysOthersAndSendsNobodyAway) {
+  ASSERT_EQ(kill(lab_.daemon(), SIGSTOP), 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  lab_.path("s.sock").copy(address.sun_path, sizeof address.sun_path - 1);
+  std::vector<Fd> waiting;
+  for (bool full = false; !full;) {
+    ASSERT_LT(waiting.size(), 900U);
+    Fd one(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    ASSERT_TRUE(one);
+    full = connect(one.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
+    if (full)
+      ASSERT_EQ(errno, EAGAIN);
+    else
+      waiting.push_back(std::move(one));
+  }
+  const pid_t list = start_program(
+      {std::string(STAB_BIN_DIR) + "/stabctl", "--socket", lab_.path("s.sock"), "list"},
+      lab_.folder(), lab_.path("list.log"));
+  usleep(200'000);
+  EXPECT_EQ(waitpid(list, nullptr, WNOHANG), 0) << "it waits";
+  ASSERT_EQ(kill(lab_.daemon(), SIGCONT), 0);
+  EXPECT_EQ(end_of(list), 0) << read_file(lab_.path("list.log"), 1 << 16).value_or("");
+  for (const Fd& each : waiting) {
+    ASSERT_EQ(fcntl(each.get(), F_SETFL, 0), 0);
+    ASSERT_NE(ask(each, hello()), "");
+  }
+  expect_healthy();
+}
+
+// The highest descriptor that this process has open.
+rlim_t highest_descriptor(pid_t process) {
+  rlim_t highest = 0;
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd"))
+    highest = std::max<rlim_t>(highest, std::stoul(each.path().filename().string()));
+  return highest;
+}
+
+TEST_F(Hostile, WithoutDescriptorsNewClientsAreSentAwayAndAllElseGoesOn) {
+  lab_.write("waiting.toml", waiting_plan("waiting", 3, 1));
+  const int id = lab_.submit("waiting.toml");
+  ASSERT_NE(id, 0);
+  // The second trial waits, so that stabd needs no descriptor for the experiment.
+  ASSERT_TRUE(wait_for_text(lab_.path("began"), "\n\n"));
+  rlimit before{};
+  ASSERT_EQ(prlimit(lab_.daemon(), RLIMIT_NOFILE, nullptr, &before), 0);
+  const rlimit few{.rlim_cur = highest_descriptor(lab_.daemon()) + 5, .rlim_max = before.rlim_max};
+  ASSERT_EQ(prlimit(lab_.daemon(), RLIMIT_NOFILE, &few, nullptr), 0);
+  std::vector<Fd> clients;
+  for (bool served = true; served;) {
+    ASSERT_LT(clients.size(), 900U);
+    clients.push_back(lab_.connect());
+    ASSERT_TRUE(clients.back());
+    served = !ask(clients.back(), hello()).empty();
+  }
+  clients.pop_back();
+  for (const Fd& each : clients)
+    EXPECT_THAT(ask(each, R"({"verb":"list"})"
+                          "\n"),
+                HasSubstr("waiting"));
+  // Those who go make room for others, whenever stabd hears of it.
+  ASSERT_FALSE(clients.empty());
+  clients.clear();
+  int code = -1;
+  for (int i = 0; i < 600 && code != 0; ++i, usleep(100'000)) code = lab_.ctl({"list"}).code;
+  EXPECT_EQ(code, 0);
+  ASSERT_EQ(prlimit(lab_.daemon(), RLIMIT_NOFILE, &before, nullptr), 0);
+  lab_.write("go", "");
+  ASSERT_TRUE(lab_.wait_until_final(id));
+  EXPECT_EQ(lab_.state(id), "done");
+  const json rows = lab_.trials(id);
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) EXPECT_EQ(row["status"], "ok") << row;
 }
 
 }  // namespace
