@@ -128,6 +128,57 @@ TEST_F(Users, WhosePlansAreRefusedKeepNobodyElseWaiting) {
   EXPECT_THAT(as(bob, {"status", "--daemon"}).out, HasSubstr("99.9 % of its rounds took at most"));
 }
 
+// Between the end of a trial and the beginning of the next one.
+std::vector<std::int64_t> gaps_between(const json& trials, std::int64_t from, std::int64_t to) {
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < trials.size(); ++i) {
+    const std::int64_t begin = trials[i]["started_ns"];
+    const std::int64_t end_of_last = trials[i - 1]["started_ns"].get<std::int64_t>() +
+                                     trials[i - 1]["wall_ns"].get<std::int64_t>();
+    if (begin >= from && begin <= to) gaps.push_back(begin - end_of_last);
+  }
+  std::ranges::sort(gaps);
+  return gaps;
+}
+
+// If the daemon itself read these plans, seconds would pass between two trials.
+TEST_F(Users, WhosePlansAreRefusedDoNotHoldUpTheTrialsOfOthers) {
+  const std::string paced = std::to_string(bob) + "/paced.toml";
+  lab_.write(paced,
+             "[experiment]\nname = \"paced\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"true\"]\nrepetitions = 100000\n");
+  ASSERT_EQ(as(bob, {"submit", lab_.path(paced)}).code, 0);
+  const auto done = [&] {
+    const json status = json::parse(as(bob, {"status", "--json", "1"}).out, nullptr, false);
+    return status.is_object() ? status.value("progress", json::object()).value("done", 0) : 0;
+  };
+  const auto wait_for_trials = [&](int count) {
+    for (int i = 0; i < 6000 && done() < count; ++i) usleep(20'000);
+    return done() >= count;
+  };
+  ASSERT_TRUE(wait_for_trials(20));
+  const std::int64_t begin = wall_clock_ns();
+  for (int i = 0; i < times(3, 20); ++i) {
+    const Idle of_ada(ada, 12, long_submission());
+    ASSERT_TRUE(wait_for_trials(done() + 10));
+  }
+  const std::int64_t end = wall_clock_ns();
+  ASSERT_EQ(as(bob, {"cancel", "1"}).code, 0);
+  const json rows = json::parse(as(bob, {"export", "--format", "json", "1"}).out);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["position"], i);
+    EXPECT_EQ(rows[i]["status"], "ok");
+  }
+  const auto usual = gaps_between(rows, 0, begin);
+  const auto beside = gaps_between(rows, begin, end);
+  ASSERT_FALSE(usual.empty());
+  ASSERT_FALSE(beside.empty());
+  RecordProperty("median_gap_us", usual[usual.size() / 2] / 1000);
+  RecordProperty("median_gap_beside_us", beside[beside.size() / 2] / 1000);
+  // The readers take time of the same CPUs, and the machine may be busy.
+  EXPECT_LT(beside[beside.size() / 2], 20 * usual[usual.size() / 2] + 1'000'000'000);
+}
+
 // A client that has gone does not count, though the daemon has not heard of it yet.
 TEST_F(Users, WhoHaveHungUpMayConnectAgainAtOnce) {
   restart("[limits]\nconnections_of_user = 3\n");
@@ -506,19 +557,6 @@ TEST_F(Users, TogetherHaveOnlySoManyConnectionsAndRootGetsIn) {
   }
   EXPECT_EQ(as(0, {"list"}).code, 0);
   EXPECT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
-}
-
-// Between the end of a trial and the beginning of the next one.
-std::vector<std::int64_t> gaps_between(const json& trials, std::int64_t from, std::int64_t to) {
-  std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < trials.size(); ++i) {
-    const std::int64_t begin = trials[i]["started_ns"];
-    const std::int64_t end_of_last = trials[i - 1]["started_ns"].get<std::int64_t>() +
-                                     trials[i - 1]["wall_ns"].get<std::int64_t>();
-    if (begin >= from && begin <= to) gaps.push_back(begin - end_of_last);
-  }
-  std::ranges::sort(gaps);
-  return gaps;
 }
 
 TEST_F(Users, AtOnceGetTheirAnswersBesideAnExperimentThatKeepsItsPaceAndLosesNothing) {
