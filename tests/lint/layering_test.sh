@@ -77,7 +77,7 @@ allowed() {
     results) echo "$below_stabd protocol" ;;
     stabd/settings) echo "base toml" ;;
     stabd/upkeep) echo "base store stabd/settings" ;;
-    stabd/archive) echo "base toml plan/reading store results stabd/upkeep" ;;
+    stabd/archive) echo "base toml plan/texts.h plan/reading store results stabd/upkeep" ;;
     stabd/manual) echo "" ;;
     stabd/reader) echo "$below_stabd revisions protocol results stabd/archive" ;;
     stabd/daemon/session) echo "$below_stabd protocol results" ;;
