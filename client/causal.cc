@@ -121,11 +121,10 @@ Result<std::uint64_t> speedup_for(double load, std::span<const Arrivals> arrival
   };
   double high = most_gained * shortest;
   if (load > load_at(high) * (1 + 1e-9))
-    return fail(
-        fmt::format("--load {}x is too high: an arrival can come earlier by at most {:g} % of the "
-                    "mean time between a thread's arrivals ({}), so the highest possible load is "
-                    "{:.2f}x",
-                    load, 100 * most_gained, nanoseconds(shortest), load_at(high)));
+    return fail(fmt::format(
+        "--load {}x is too high: the highest possible load is {:.2f}x. Arrivals can come "
+        "at most {:g} % of the mean time between a thread's arrivals ({}) earlier",
+        load, load_at(high), 100 * most_gained, nanoseconds(shortest)));
   double low = 0;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;

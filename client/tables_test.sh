@@ -60,7 +60,7 @@ says words "with 5 progs a change of 20 % is found in 8 of 10 cases, for 1 % it 
 analyze 3 lost_in_one_arm --factors v --block k
 says words "v=new lacks 13 of 30, and the level old lacks 0 of 30"
 says words "whether this depends on the cell: "
-says words "could be anything, because no limit bounds the missing values"
+says words "could be anything, because the missing values may have any size"
 analyze 3 lost_in_one_arm --factors v --block k --json
 says out '"loss_bounds": "extremes"'
 says out '"loss_low": null'
@@ -467,7 +467,7 @@ awk 'BEGIN { print "p,k,v,y"; for (p = 0; p < 2; ++p) for (k = 0; k < 20; ++k)
   printf "p%d,%d,old,%.2f\np%d,%d,new,%.2f\n", p, k + 100 * p, 100 + (k * 7 % 5) / 10, p, k + 100 * p, 97 + (k * 3 % 11) / 10 }' >apart.csv
 for estimand in typical median; do
   analyze 3 apart --factors v --block k --subject p --baseline v=old --log --programs these --estimand $estimand
-  says words "over these ps is computed from the mean change of these ps in each k, but the ps have no k in common"
+  says words "over these ps: it is computed from their mean change in each k, but the ps have no k in common"
   lacks words "there are 40"
 done
 

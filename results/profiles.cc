@@ -379,8 +379,9 @@ std::string text_of(const store::Trial& trial, const std::string& cell, bool col
       fmt::format("Trial {} of experiment {}: {}, block {}, {}\n", trial.position, trial.experiment,
                   cell, trial.block, store::to_string(trial.status));
   if (!reason.empty()) return text + fmt::format("It has no profile: {}\n", one_line(reason, 500));
-  text += fmt::format("{} samples of {} (requested: {} per second), {} in total\n",
-                      samples_in(profile), profile.event, profile.hz, amount(all, profile.unit));
+  text +=
+      fmt::format("The profile has {} samples of {} (requested: {} per second). Their sum is {}.\n",
+                  samples_in(profile), profile.event, profile.hz, amount(all, profile.unit));
   if (profile.lost > 0)
     text += fmt::format(
         "The kernel lost {} records, because its buffer was full. Samples after the first lost "

@@ -549,7 +549,7 @@ std::vector<std::string> measure_lines(const plan::Plan& plan) {
   for (const plan::OutputMeasure& each : plan.outputs) {
     const std::string unit = each.unit.empty() ? "" : fmt::format(" ({})", each.unit);
     const std::string how =
-        each.google_benchmark ? fmt::format("{} of each benchmark in Google Benchmark's JSON on {}",
+        each.google_benchmark ? fmt::format("each benchmark's {} in Google Benchmark's JSON on {}",
                                             *each.google_benchmark, stream_of(each))
         : each.json
             ? fmt::format("the number at '{}' in the JSON on {}", *each.json, stream_of(each))

@@ -568,7 +568,7 @@ std::string range_words(const Effect& effect) {
   if (!low.empty() && !high.empty()) return fmt::format("between {} and {}", low, high);
   if (!low.empty()) return low + " or more";
   if (!high.empty()) return high + " or less";
-  return "anything, because no limit bounds the missing values";
+  return "anything, because the missing values may have any size";
 }
 
 void note_loss(const Prepared& data, const Loss& loss, const Effect& effect, Notes& notes) {
@@ -735,7 +735,7 @@ std::string range_words(const Prepared& data, const Interaction& each) {
     return fmt::format("between {} and {}", words(*each.loss_low), words(*each.loss_high));
   if (each.loss_low) return words(*each.loss_low) + " or more";
   if (each.loss_high) return words(*each.loss_high) + " or less";
-  return "anything, because no limit bounds the missing values";
+  return "anything, because the missing values may have any size";
 }
 
 constexpr const char* made_by_losses = "the missing trials may have caused the interaction";
@@ -914,8 +914,8 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
     const std::string& block = data.spec.block;
     withhold(effect, fmt::format("the {}s have no {} in common", subject, block));
     notes.add(fmt::format(
-        "{0} over these {1}s is computed from the mean change of these {1}s in each {2}, but the "
-        "{1}s have no {2} in common, so there is no verdict. More {2}s can't help. If the {1}s ran "
+        "There is no verdict about {0} over these {1}s: it is computed from their mean change in "
+        "each {2}, but the {1}s have no {2} in common. More {2}s can't help. If the {1}s ran "
         "in the same {2}s, give these {2}s the same names. Or ask about the mean ({3}).",
         what, subject, block, ask_mean));
     return;

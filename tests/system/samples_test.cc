@@ -176,7 +176,7 @@ TEST_F(SamplesTest, EachIterationThatAProgramPrintsIsOne) {
               HasSubstr("reads lap (ms): samples, one per match of ': (\\S+) ms' on stdout"));
   write_plan(google, measure);
   const Output check = lab_.ctl({"check", lab_.path("plan.toml")});
-  EXPECT_THAT(check.out, HasSubstr("reads time: real_time of each benchmark in Google Benchmark's "
+  EXPECT_THAT(check.out, HasSubstr("reads time: each benchmark's real_time in Google Benchmark's "
                                    "JSON on stdout"));
   const Output list = lab_.ctl({"check", "--json", lab_.path("plan.toml")});
   EXPECT_EQ(json::parse(list.out)["measures"][0]["google_benchmark"], "real_time");
