@@ -120,21 +120,22 @@ struct Parents {
   std::vector<std::string> folders;
 };
 
-// The fewest processes and threads that our own cgroup, or one above it, allows.
-std::uint64_t tasks_of_own_groups(const std::string& root) {
+// The fewest processes and threads that a cgroup allows in which new groups are created (see
+// parents()): in version 1, our own cgroup and those above it; in version 2, the one at the top.
+std::uint64_t tasks_of_parents(const std::string& root) {
   std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
-  for (const std::string_view controller : {"pids", ""}) {
-    const auto mount = mount_of(controller, root);
-    auto folder = folder_of_own(controller, root);
-    if (!mount || !folder) continue;
-    for (;;) {
-      // 0: the limit is "max", or this group has none.
-      const std::uint64_t limit = number_in(text_of(root + *folder + "/pids.max"));
-      if (limit != 0) fewest = std::min(fewest, limit);
+  const auto note = [&](const std::string& folder) {
+    // 0: the limit is "max", or this group has no such file.
+    const std::uint64_t limit = number_in(text_of(root + folder + "/pids.max"));
+    if (limit != 0) fewest = std::min(fewest, limit);
+  };
+  const auto mount = mount_of("pids", root);
+  if (auto folder = folder_of_own("pids", root); mount && folder)
+    for (;; folder->resize(folder->rfind('/'))) {
+      note(*folder);
       if (folder->size() <= mount->folder.size()) break;
-      folder->resize(folder->rfind('/'));
     }
-  }
+  if (const auto second = mount_of("", root)) note(second->folder);
   return fewest;
 }
 
@@ -180,9 +181,9 @@ std::uint64_t most_tasks(const std::string& root) {
   const std::uint64_t of_machine =
       std::min(number_in(text_of(root + "/proc/sys/kernel/pid_max")),
                number_in(text_of(root + "/proc/sys/kernel/threads-max")));
-  // Otherwise a trial could use up our own group's tasks, so that we could not start any process.
-  // And the kernel would refuse the trial's processes before its group reaches its limit.
-  const std::uint64_t of_groups = tasks_of_own_groups(root) / 4 * 3;
+  // Otherwise a trial could use up the tasks that we share with it, so that we could not start any
+  // process. And the kernel would refuse the trial's processes before its group reaches its limit.
+  const std::uint64_t of_groups = tasks_of_parents(root) / 4 * 3;
   return std::max<std::uint64_t>(
       1, std::min(of_groups, std::clamp<std::uint64_t>(of_machine / 4, fewest_tasks, 16384)));
 }

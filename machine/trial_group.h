@@ -26,8 +26,8 @@ namespace stab::machine {
 inline constexpr std::string_view group_prefix = "stabd-trials-";
 
 // The most processes and threads that a trial or build may have together, unless the plan sets a
-// lower limit. It is at most three quarters of what our own cgroup, and each one above it, allowed
-// at the first call.
+// lower limit. It is at most three quarters of what the cgroups above the trial's allowed at the
+// first call.
 std::uint64_t most_tasks();
 // The same, now, if `root` comes before the path of every file.
 std::uint64_t most_tasks(const std::string& root);

@@ -74,7 +74,7 @@ constexpr std::array older_records = {".stab_frames", ".stab_calls", ".stab_entr
                                       ".stab_compiled", ".stab_bytes"};
 
 // lld puts common thread-local variables into memory that all threads share, far from the program's
-// thread-local memory, unless the program has no such memory at all. Then it refuses the link.
+// thread-local memory. Without any other thread-local variables, lld refuses the link.
 const Elf64_Sym* misplaced_thread_local(const ElfFile& file) {
   const auto found = std::ranges::find_if(file.symbols(), [&](const Elf64_Sym& s) {
     return ELF64_ST_TYPE(s.st_info) == STT_TLS && s.st_shndx != SHN_UNDEF &&

@@ -266,7 +266,7 @@ struct Frame {
 };
 constexpr uint32_t largest_pad = 4080;
 constexpr uint32_t modest_pad = 112;          // for frames that are many, or lie on a small stack
-constexpr uint32_t narrow_pad = 112;          // the largest that fits in a signed 8-bit number
+constexpr uint32_t narrow_pad = 112;          // the largest pad that a signed 8-bit number can hold
 constexpr uint32_t largest_frame = 1u << 24;  // larger numbers are left as they are
 
 // A field in code is a signed number of 1 or 4 bytes, and at least 0.

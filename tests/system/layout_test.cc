@@ -248,8 +248,10 @@ TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
     return frames == random.end() ? json() : *frames;
   };
   const std::string why =
-      "no stack frame of the executable has a pad, because it was compiled without pads (only the "
-      "versions of clang that szc --stab-version lists make room for them in all functions)";
+      "no stack frame of the executable has a pad, because szc could not add any (only the "
+      "versions "
+      "of clang that szc --stab-version lists make room for pads in all functions; szc "
+      "--stab-explain gives each function's reason)";
   const json without = frames_of("without", lab_.path("clang-15"));
   EXPECT_EQ(without["random"], false) << without;
   EXPECT_THAT(without["why_not"].dump(), HasSubstr(why));

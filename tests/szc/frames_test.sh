@@ -217,6 +217,19 @@ add $40, %rsp
 ret'
   other jumps_above <<<'jmp helper_above'
   { frame 24; echo 'call jumps_above'; unframe 24; echo ret; } | other calls_jump
+  other circle_above <<<'test %edi, %edi
+jne circle_back
+mov 40(%rsp), %rax
+ret'
+  other circle_back <<<'jmp circle_above'
+  { frame 24; echo 'call circle_back'; unframe 24; echo ret; } | other calls_circle
+  { frame 24; echo 'call circle_above'; unframe 24; echo ret; } | other calls_circle_too
+  other helper_by_register <<<'mov %rsp, %rax
+.cfi_def_cfa_register %rax
+mov 64(%rax), %rcx
+.cfi_def_cfa %rsp, 8
+ret'
+  { frame 24; echo 'call helper_by_register'; unframe 24; echo ret; } | other calls_by_register
   other helper_pops <<<'call leaf
 add $40, %rsp
 ret'
@@ -351,7 +364,7 @@ says pushed 'no pads, because the function changes the stack pointer in a way th
 says pushed_arguments 'pads of up to 64 bytes'
 says based 'pads of up to 80 bytes'
 says based_both 'no pads, because the function may access one part of its frame in two ways'
-for name in calls_above calls_jump calls_pops unsaved popped; do
+for name in calls_above calls_jump calls_circle calls_circle_too calls_by_register calls_pops unsaved popped; do
   says $name 'no pads, because the stack above the place of the pad may hold arguments of a call'
 done
 says calls_within 'pads of up to 64 bytes'

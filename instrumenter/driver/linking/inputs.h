@@ -73,7 +73,7 @@ StackWish stack_wish(std::string_view object);
 // The reason, as a phrase, why GNU ld would make the stack of this link executable, or "" if it
 // would not, or if the user decided. In an archive only the linked members count. If any member
 // matters, `list_linked` is called, which lists the linked members one per line, in the format of
-// lld's --trace. Its error is the only possible error.
+// lld's --trace. Fails only if `list_linked` fails.
 using ListLinked = std::function<Result<std::string>()>;
 Result<std::string> why_executable_stack(const LinkArguments& link, const ListLinked& list_linked);
 

@@ -59,18 +59,29 @@ std::string with_own_cache(const std::string& word, const std::string& pass) {
   return fmt::format("{}/szc-{}", word, sha256_hex(maker).substr(0, digits));
 }
 
+constexpr std::string_view export_flag = "-Wl,--export-dynamic-symbol=";
+
+bool is_runtimes(std::string_view name) {
+  return std::ranges::any_of(instrumenter::executable_link_flags, [&](std::string_view flag) {
+    return flag.starts_with(export_flag) && flag.substr(export_flag.size()) == name;
+  });
+}
+
 // lld searches archives for __wrap_NAME only if NAME is not weak, but the runtime's object defines
-// such names (pthread_create) as weak symbols.
+// some names (pthread_create) as weak symbols.
 void add_wrappers(const Words& user, Words& words) {
+  const auto add = [&](std::string_view name) {
+    if (is_runtimes(name)) words.push_back(fmt::format("--undefined=__wrap_{}", name));
+  };
   for (std::size_t i = 0; i < user.size(); ++i) {
     std::string_view word = user[i];
     if (!word.starts_with("-")) continue;
     word.remove_prefix(word.starts_with("--") ? 2 : 1);
     constexpr std::string_view with_name = "wrap=";
     if (word.starts_with(with_name))
-      words.push_back(fmt::format("--undefined=__wrap_{}", word.substr(with_name.size())));
+      add(word.substr(with_name.size()));
     else if (word == "wrap" && i + 1 < user.size())
-      words.push_back("--undefined=__wrap_" + user[i + 1]);
+      add(user[i + 1]);
   }
 }
 
@@ -126,10 +137,10 @@ bool needs_exports_script(const LinkArguments& link) {
 }
 
 std::string exports_script() {
-  constexpr std::string_view kExport = "-Wl,--export-dynamic-symbol=";
   std::string names;
   for (const std::string_view flag : instrumenter::executable_link_flags) {
-    if (flag.starts_with(kExport)) names += fmt::format(" {};", flag.substr(kExport.size()));
+    if (flag.starts_with(export_flag))
+      names += fmt::format(" {};", flag.substr(export_flag.size()));
   }
   return fmt::format("{{ global:{} }};\n", names);
 }
@@ -151,8 +162,8 @@ Words instrumented_link(const LinkArguments& link, const LinkSettings& settings,
   const Words flags = lld_flags(settings);
   words.insert(words.end(), flags.begin(), flags.end());
   add_linker_flags(instrumenter::link_flags, words);
-  add_wrappers(link.words, words);
   const bool library = link.kind == Output::library;
+  if (!library) add_wrappers(link.words, words);
   if (!library) add_linker_flags(instrumenter::executable_link_flags, words);
   const std::string pass = pass_of_linker(settings, companions);
   if (!pass.empty()) words.push_back("--load-pass-plugin=" + pass);

@@ -618,10 +618,11 @@ class Search {
           targets_.push_back(found->second);
     std::ranges::sort(targets_);
     find_ends(parts);
+    landings_.resize(code_.size(), none);
     for (const CodePart& part : parts)
       for (const Landing& landing : part.landings)
         if (const auto pad = numbers_.find(part.start + landing.pad); pad != numbers_.end())
-          landings_.push_back({part.start + landing.begin, part.start + landing.end, pad->second});
+          note_landing(part.start + landing.begin, part.start + landing.end, pad->second);
   }
 
   std::optional<std::uint64_t> run() {
@@ -736,8 +737,8 @@ class Search {
       report(i);
       state.rsp() = StackValue::somewhere(StackValue::no_base);
     }
-    // Where compilers let faults throw, any instruction may lead to a landing pad.
-    if (trust_ == Trust::not_even_calls && next.does != Does::call) land(next.address, *states_[i]);
+    // With -fnon-call-exceptions, faults throw as well.
+    if (trust_ == Trust::not_even_calls && next.does != Does::call) land(i, *states_[i]);
     switch (next.does) {
       case Does::end:
         return;
@@ -752,7 +753,7 @@ class Search {
         return jump_anywhere(state);
       case Does::call:
         call_inside(i, *states_[i]);
-        land(next.address, state);
+        land(i, state);
         add_to_pool(call_pool_, state);
         if (is_behind_end(i + 1))
           note_ending_call(i, state);
@@ -789,9 +790,19 @@ class Search {
     reach(target->second, state);
   }
 
-  void land(std::uint64_t call, const StackState& state) {
-    for (const auto& [begin, end, pad] : landings_)
-      if (call >= begin && call < end) reach(pad, state);
+  // The ranges that lead to landing pads do not overlap.
+  void note_landing(std::uint64_t begin, std::uint64_t end, std::size_t pad) {
+    const auto first = numbers_.find(begin);
+    const bool begins = first != numbers_.end();
+    for (std::size_t i = begins ? first->second : 0; i < code_.size(); ++i) {
+      const bool inside = code_[i].address >= begin && code_[i].address < end;
+      if (inside) landings_[i] = pad;
+      if (!inside && begins) return;
+    }
+  }
+
+  void land(std::size_t i, const StackState& state) {
+    if (landings_[i] != none) reach(landings_[i], state);
   }
 
   // A call of a place inside the function learns where the code is, or acts as a jump. A call of a
@@ -845,11 +856,8 @@ class Search {
   std::vector<std::size_t> behind_ends_;
   std::vector<std::size_t> behind_keepers_;
   bool all_jumps_known_ = false;  // no jumps by registers, and no other landings
-  struct LandingPlace {
-    std::uint64_t begin, end;
-    std::size_t pad;
-  };
-  std::vector<LandingPlace> landings_;
+  static constexpr std::size_t none = SIZE_MAX;
+  std::vector<std::size_t> landings_;    // by instruction: where an exception continues
   std::optional<StackState> pool_;       // the state at jumps to anywhere
   std::optional<StackState> tail_pool_;  // the state at such jumps that may be calls
   std::optional<StackState> call_pool_;  // the state after calls, where exceptions come from

@@ -321,6 +321,8 @@ class Interpreter {
     ByteReader reader(fde);
     reader.skip(16);
     reader.skip(reader.uleb());  // all our CIEs are augmented
+    location_ = 0;
+    result.rows.clear();
     note_row();
     return reader.ok() && run(reader, true);
   }
@@ -419,7 +421,7 @@ class Interpreter {
 
   // The register is saved at the CFA plus this many alignment units.
   bool save_at(std::uint64_t number, std::int64_t units) {
-    constexpr std::int64_t far = std::int64_t{1} << 32;
+    constexpr std::int64_t far = std::int64_t{1} << 31;
     if (units > far || units < -far || data_align_ > far || data_align_ < -far) return false;
     const std::int64_t below = -units * data_align_;
     if (below < 0) result.has_expressions = true;

@@ -103,45 +103,58 @@ class CallersFrames {
   // Returns the end of what the code at this address accesses there, counted from the return
   // address, or `anywhere` if that is not certain. Functions of other files use only their
   // arguments, as the ABI says, and so do functions whose address the code loads.
-  std::int64_t by(std::uint64_t target) { return by(target, 0); }
+  std::int64_t by(std::uint64_t target) {
+    if (target == 0) return 0;
+    std::int64_t end = 0;
+    std::vector<std::uint64_t> waiting{target};
+    std::unordered_set<std::uint64_t> seen{target};
+    while (!waiting.empty()) {
+      const std::uint64_t next = waiting.back();
+      waiting.pop_back();
+      const Function* function = program_.find_code(next);
+      if (function == nullptr && is_inside_function(next)) return anywhere;
+      if (function == nullptr) continue;
+      auto found = known_.find(next);
+      if (found == known_.end()) found = known_.emplace(next, look_at(*function)).first;
+      end = std::max(end, found->second.end);
+      for (const std::uint64_t jump : found->second.jumps)
+        if (seen.insert(jump).second) waiting.push_back(jump);
+    }
+    return end;
+  }
 
  private:
-  std::int64_t by(std::uint64_t target, unsigned jumps) {
-    constexpr unsigned most_jumps = 100;  // from function to function
-    if (target == 0) return 0;
-    const Function* function = program_.find_code(target);
-    if (function == nullptr) return is_inside_function(target) ? anywhere : 0;
-    if (jumps > most_jumps) return anywhere;
-    if (const auto found = known_.find(target); found != known_.end()) return found->second;
-    known_[target] = 0;  // for functions that jump to each other
-    return known_[target] = look_at(*function, jumps);
-  }
+  struct Reach {
+    std::int64_t end = 0;
+    std::vector<std::uint64_t> jumps{};  // to code that then has the same caller
+  };
 
   [[nodiscard]] bool is_inside_function(std::uint64_t target) const {
     const auto after = std::ranges::upper_bound(program_.functions, target, {}, &Function::start);
     return after != program_.functions.begin() && (after - 1)->contains(target);
   }
 
-  std::int64_t look_at(const Function& function, unsigned jumps) {
+  [[nodiscard]] Reach look_at(const Function& function) const {
     const auto steps = read_instructions(function.code, function.start);
     CfaTable cfa = read_cfa(program_, function);
-    if (!function.decoded.complete) return anywhere;
+    if (!function.decoded.complete) return {.end = anywhere};
     // Without a description, the stack pointer must not change.
     if (cfa.rows.empty()) cfa.rows = {{.base = dwarf_rsp, .offset = return_address}};
-    std::int64_t end = 0;
+    Reach reach;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Instruction& step = steps[i];
       if (step.padding) continue;
       const CfaRow& row = *cfa.at(step.offset);
       if (!is_described(step, row, i + 1 < steps.size() ? cfa.at(steps[i + 1].offset) : nullptr))
-        return anywhere;
-      end = std::max(end, end_of_access(step, row));
+        return {.end = anywhere};
+      reach.end = std::max(reach.end, end_of_access(step, row));
       const bool jumps_on =
           step.does == Instruction::Does::jump || step.does == Instruction::Does::branch;
       if (jumps_on && !function.contains(step.target) && step.target != function.end())
-        end = std::max(end, by(step.target, jumps + 1));
+        reach.jumps.push_back(step.target);
     }
-    return end;
+    if (function.decoded.open_end) reach.jumps.push_back(function.end());
+    return reach;
   }
 
   // Whether the description knows the place of the stack pointer, as far as it counts from there,
@@ -149,6 +162,7 @@ class CallersFrames {
   static bool is_described(const Instruction& step, const CfaRow& row, const CfaRow* next) {
     constexpr std::uint64_t far = std::uint64_t{1} << 31;
     const bool by_rsp = row.base == dwarf_rsp;
+    if (row.base == CfaRow::unknown) return false;
     if (by_rsp && (row.offset < std::uint64_t{return_address} || row.offset > far)) return false;
     if (step.does == Instruction::Does::return_anywhere) return false;
     if (step.does == Instruction::Does::ret)
@@ -173,20 +187,24 @@ class CallersFrames {
     return has(step.writes, rsp_number) ? std::nullopt : std::optional<std::int64_t>(0);
   }
 
-  // An address may be that of the end.
+  // Addresses that are computed may be that of the end.
   static std::int64_t end_of_access(const Instruction& step, const CfaRow& row) {
-    if (!step.memory) return 0;
-    const Memory& memory = *step.memory;
-    const bool by_rsp = memory.base == rsp_number && row.base == dwarf_rsp;
-    const bool by_rbp = memory.base == rbp_number && row.base == dwarf_rbp;
-    if (!by_rsp && !by_rbp) return 0;
-    const bool is_address = step.does == Instruction::Does::address;
-    return memory.displacement - static_cast<std::int64_t>(row.offset) + return_address +
-           (is_address ? 0 : 1);
+    if (!step.memory || step.memory->base != number_of(row.base)) return 0;
+    const std::int64_t place =
+        step.memory->displacement - static_cast<std::int64_t>(row.offset) + return_address;
+    if (step.memory->is_indexed()) return place < 0 ? 0 : anywhere;
+    return step.does == Instruction::Does::address ? place : place + 1;
+  }
+
+  // The number that the decoder has for a register of DWARF.
+  static std::uint8_t number_of(unsigned dwarf) {
+    constexpr std::array<std::uint8_t, register_count> numbers = {
+        0, 2, 1, 3, rsi_number, rdi_number, rbp_number, rsp_number, 8, 9, 10, 11, 12, 13, 14, 15};
+    return dwarf < numbers.size() ? numbers[dwarf] : no_register;
   }
 
   const Program& program_;
-  std::unordered_map<std::uint64_t, std::int64_t> known_;
+  std::unordered_map<std::uint64_t, Reach> known_;
 };
 
 class PadAnalysis {
@@ -303,8 +321,8 @@ class PadAnalysis {
     return true;
   }
 
-  // Hand-written code may use the frame of its caller. In a framed function, it is not known where
-  // the lower part ends, but what is pushed for calls belongs to it.
+  // Hand-written code may use the frame of its caller. In a framed function, only values that are
+  // pushed for calls certainly belong to the lower part.
   [[nodiscard]] bool callees_reach_pad(CallersFrames& reaches) const {
     const std::int64_t lower = flow_.shape == FrameShape::framed ? 0 : flow_.size;
     for (std::size_t i = 0; i < steps_.size(); ++i)
