@@ -357,15 +357,31 @@ Result<void> write(const std::string& database, store::Id id, const std::string&
   return {};
 }
 
+namespace {
+
+// Messages must not show where the daemon keeps its files.
+std::string without(const std::string& path, std::string_view instead, std::string words) {
+  if (path.empty()) return words;
+  for (std::size_t at = 0; (at = words.find(path, at)) != std::string::npos; at += instead.size())
+    words.replace(at, path.size(), instead);
+  return words;
+}
+
+std::string without_parts(const std::string& parts, std::string words) {
+  return without(parts, "the archive's parts", std::move(words));
+}
+
+}  // namespace
+
 Result<void> take_apart(const std::string& file, const Receiver& receiver, const std::string& parts,
                         const store::Reader::Confine& confine) {
+  std::error_code ignored;
+  const std::string resolved = fs::weakly_canonical(parts, ignored);  // as the store names it
   try {
     separate(file, receiver, confine, *value_of(store::Store::open(parts)));
   } catch (const Refused& why) {
-    // The message must not show where the daemon keeps the file.
-    std::string words = why.what();
-    for (std::size_t at; (at = words.find(file)) != std::string::npos && file != receiver.name;)
-      words.replace(at, file.size(), "it");
+    std::string words = without_parts(resolved, without_parts(parts, why.what()));
+    if (file != receiver.name) words = without(file, "it", std::move(words));
     return fail(fmt::format("{} is not imported: {}", one_line(receiver.name, 500), words));
   }
   return {};
@@ -384,6 +400,13 @@ void check_benchmark(const std::string& name) {
     refuse(fmt::format("{} is not the name of a benchmark", one_line(name, 100)));
 }
 
+// Errors of the parts are never temporary, because only this import reads the parts.
+template <class T>
+T of_parts(store::Outcome<T> outcome) {
+  if (!outcome) refuse(outcome.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*outcome);
+}
+
 [[noreturn]] void refuse_part() {
   refuse("a part of the archive is too large");
 }
@@ -391,25 +414,24 @@ void check_benchmark(const std::string& name) {
 }  // namespace
 
 store::Outcome<Intake> Intake::open(const std::string& parts, Receiver receiver) {
-  auto from = store::Reader::open_unchecked(parts);
-  if (!from) return std::unexpected(from.error());
-  auto row = (*from)->experiment(whole);
-  if (!row) return std::unexpected(row.error());
-  if (!*row)
-    return std::unexpected(store::StoreError{.message = "the parts contain no experiment"});
   try {
-    check_experiment(**row);
-    check_bounds("experiment", **row);
-    if (one_line((*row)->name, (*row)->name.size()) != (*row)->name)
+    auto from = of_parts(store::Reader::open_unchecked(parts));
+    auto row = of_parts(from->experiment(whole));
+    if (!row) refuse("the parts contain no experiment");
+    check_experiment(*row);
+    check_bounds("experiment", *row);
+    if (one_line(row->name, row->name.size()) != row->name)
       refuse("the experiment's name is not a single line");
-  } catch (const Refused& why) {
-    return std::unexpected(store::StoreError{.message = why.what()});
+    return Intake(parts, std::move(from), std::move(*row), std::move(receiver));
+  } catch (const std::exception& why) {
+    return std::unexpected(store::StoreError{.message = without_parts(parts, why.what())});
   }
-  return Intake(std::move(*from), std::move(**row), std::move(receiver));
 }
 
-Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row, Receiver receiver)
-    : from_(std::move(from)),
+Intake::Intake(std::string parts, std::unique_ptr<store::Reader> from, store::Experiment row,
+               Receiver receiver)
+    : parts_(std::move(parts)),
+      from_(std::move(from)),
       receiver_(std::move(receiver)),
       row_(std::move(row)),
       machine_(row_.machine),
@@ -424,7 +446,7 @@ Intake::Intake(std::unique_ptr<store::Reader> from, store::Experiment row, Recei
 
 void Intake::begin(store::Store& to) {
   if (machine_ != 0) {
-    auto machine = value_of(from_->machine(machine_));
+    auto machine = of_parts(from_->machine(machine_));
     if (!machine) refuse("the row of the experiment's machine is missing");
     check_bounds("machine", *machine);
     if (!receiver_.believed) machine->key += fmt::format("-imported-by-{}", receiver_.uid);
@@ -436,7 +458,7 @@ void Intake::begin(store::Store& to) {
 void Intake::add_trials(store::Store& to) {
   std::vector<store::Trial> trials;
   std::size_t bytes = 0;
-  value_of(from_->for_each_trial(part_, [&](const store::Trial& trial) {
+  of_parts(from_->for_each_trial(part_, [&](const store::Trial& trial) {
     bytes += store::bytes_of(trial);
     if (trials.size() == in_one_go.trials || (bytes > 2 * in_one_go.bytes && !trials.empty()))
       refuse_part();
@@ -452,10 +474,10 @@ void Intake::add_trials(store::Store& to) {
 }
 
 void Intake::add_others(store::Store& to) {
-  const auto content = value_of(from_->content(part_));
+  const auto content = of_parts(from_->content(part_));
   if (content.builds > in_one_go.others || content.events > in_one_go.others) refuse_part();
-  auto builds = value_of(from_->builds(part_));
-  auto events = value_of(from_->events(part_));
+  auto builds = of_parts(from_->builds(part_));
+  auto events = of_parts(from_->events(part_));
   for (store::Build& each : builds) {
     check_benchmark(each.benchmark);
     check_bounds("build", each);
@@ -471,13 +493,13 @@ void Intake::add_others(store::Store& to) {
 
 // Goes on to the next part. After the last part, makes the experiment visible.
 bool Intake::go_on(store::Store& to) {
-  if (value_of(from_->experiment(part_ + 1))) {
+  if (of_parts(from_->experiment(part_ + 1))) {
     ++part_;
     stage_ = Stage::trials;
     return true;
   }
   if (receiver_.believed) {
-    auto calibrations = value_of(from_->calibrations(machine_));
+    auto calibrations = of_parts(from_->calibrations(machine_));
     for (const store::Calibration& each : calibrations) check_bounds("calibration", each);
     add_calibrations(std::move(calibrations), row_.machine, to);
   }
@@ -497,7 +519,12 @@ store::Outcome<bool> Intake::step(store::Store& to) {
     else
       add_others(to);
   } catch (const Refused& why) {
-    return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
+    return std::unexpected(store::StoreError{.message = without_parts(parts_, why.what()),
+                                             .temporary = why.temporary});
+  } catch (const std::exception& why) {
+    // The caller's loop is written in C, so nothing may be thrown through it.
+    return std::unexpected(
+        store::StoreError{.message = fmt::format("stabd cannot import this: {}", why.what())});
   }
   stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
   return true;

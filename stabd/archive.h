@@ -139,14 +139,16 @@ class Intake {
   static store::Outcome<Intake> open(const std::string& parts, Receiver receiver);
 
   // Adds a piece of the experiment in one small transaction (Most). Returns false when
-  // the experiment is complete. After a temporary error it may be called again.
+  // the experiment is complete. After a temporary error, which only `to` can have, it may be called
+  // again.
   store::Outcome<bool> step(store::Store& to);
   // The experiment's id in the store; 0 before the first step.
   [[nodiscard]] store::Id id() const { return row_.id; }
   [[nodiscard]] const std::string& name() const { return row_.name; }
 
  private:
-  Intake(std::unique_ptr<store::Reader> from, store::Experiment row, Receiver receiver);
+  Intake(std::string parts, std::unique_ptr<store::Reader> from, store::Experiment row,
+         Receiver receiver);
   // These throw Refused.
   void begin(store::Store& to);
   void add_trials(store::Store& to);
@@ -156,6 +158,7 @@ class Intake {
   // The next step of the current part.
   enum class Stage { row, trials, others, end_of_part };
 
+  std::string parts_;  // the path
   std::unique_ptr<store::Reader> from_;
   Receiver receiver_;
   store::Experiment row_;
