@@ -510,6 +510,7 @@ bool Intake::go_on(store::Store& to) {
 }
 
 store::Outcome<bool> Intake::step(store::Store& to) {
+  from_->renew_time();
   try {
     if (stage_ == Stage::end_of_part) return go_on(to);
     if (stage_ == Stage::row)

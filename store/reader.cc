@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -429,10 +430,16 @@ Outcome<std::unique_ptr<Reader>> Reader::open_of_others(const std::string& path,
 
 Outcome<std::unique_ptr<Reader>> Reader::open_unchecked(const std::string& path) {
   return guarded("cannot open the database", path, [&] {
-    auto connection = std::make_unique<Connection>(path, Connection::OfOthers{.at_rest = true});
+    constexpr std::chrono::seconds time{1};
+    auto connection = std::make_unique<Connection>(
+        path, Connection::OfOthers{.at_rest = true, .longest = longest_row(), .time = time});
     check_version(connection->database());
     return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
   });
+}
+
+void Reader::renew_time() {
+  connection_->renew_time();
 }
 
 Outcome<std::vector<Damage>> Reader::verify(std::optional<Id> experiment) {

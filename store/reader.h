@@ -48,8 +48,10 @@ class Reader {
                                                          const Confine& confine = nullptr);
   // Opens such a file of this version without looking at its rows. Each row that the caller uses
   // needs a check (refusal_of() in rows/bounds.h). Nobody may change the file, and a log beside it
-  // is ignored.
+  // is ignored. Opening and reading fail when they have taken a second of this thread's CPU time:
+  // for more, call renew_time().
   static Outcome<std::unique_ptr<Reader>> open_unchecked(const std::string& path);
+  void renew_time();
   virtual ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
