@@ -18,6 +18,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/fd.h"
@@ -389,26 +390,23 @@ Result<void> take_apart(const std::string& file, const Receiver& receiver, const
 
 namespace {
 
-template <class Record>
-void check_bounds(const char* table, const Record& record) {
-  if (const std::string why = store::refusal_of(table, store::to_row(record)); !why.empty())
-    refuse(why);
-}
-
 void check_benchmark(const std::string& name) {
   if (!plan::is_name(name))
     refuse(fmt::format("{} is not the name of a benchmark", one_line(name, 100)));
 }
 
-// Errors of the parts are never temporary, because only this import reads the parts.
+// The parts' errors are never temporary: nobody else's work has to wait for an import that may never
+// succeed.
 template <class T>
 T of_parts(store::Outcome<T> outcome) {
   if (!outcome) refuse(outcome.error().message);
   if constexpr (!std::is_void_v<T>) return std::move(*outcome);
 }
 
-[[noreturn]] void refuse_part() {
-  refuse("a part of the archive is too large");
+// Refuses the next row of a table, with which the part has so many bytes, if the part is full.
+void check_part(std::size_t rows, std::size_t most_rows, std::size_t bytes) {
+  if (rows == most_rows || (rows > 0 && bytes > 2 * in_one_go.bytes))
+    refuse("a part of the archive is too large");
 }
 
 }  // namespace
@@ -419,19 +417,22 @@ store::Outcome<Intake> Intake::open(const std::string& parts, Receiver receiver)
     auto row = of_parts(from->experiment(whole));
     if (!row) refuse("the parts contain no experiment");
     check_experiment(*row);
-    check_bounds("experiment", *row);
+    if (const std::string why = store::refusal_of("experiment", store::to_row(*row)); !why.empty())
+      refuse(why);
     if (one_line(row->name, row->name.size()) != row->name)
       refuse("the experiment's name is not a single line");
-    return Intake(parts, std::move(from), std::move(*row), std::move(receiver));
+    return Intake(parts, std::move(from), fs::file_size(parts), std::move(*row),
+                  std::move(receiver));
   } catch (const std::exception& why) {
     return std::unexpected(store::StoreError{.message = without_parts(parts, why.what())});
   }
 }
 
-Intake::Intake(std::string parts, std::unique_ptr<store::Reader> from, store::Experiment row,
-               Receiver receiver)
+Intake::Intake(std::string parts, std::unique_ptr<store::Reader> from, std::uint64_t bytes,
+               store::Experiment row, Receiver receiver)
     : parts_(std::move(parts)),
       from_(std::move(from)),
+      bytes_(bytes),
       receiver_(std::move(receiver)),
       row_(std::move(row)),
       machine_(row_.machine),
@@ -444,11 +445,31 @@ Intake::Intake(std::string parts, std::unique_ptr<store::Reader> from, store::Ex
   state_ = std::exchange(row_.state, std::string(store::being_removed));
 }
 
+void Intake::count(std::string_view table, const store::Row& row) {
+  if (const std::string why = store::refusal_of(table, row); !why.empty()) refuse(why);
+  std::size_t bytes = 0;
+  for (const auto& [column, value] : row.values())
+    if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
+  // A database has each of its texts once, but forged pages can give the same row many times.
+  sums_.bytes += bytes;
+  if (sums_.bytes > bytes_) refuse("the archive's rows are larger than the archive");
+  Sums::Table& sum = sums_.tables[table];
+  ++sum.rows;
+  sum.bytes += static_cast<std::int64_t>(bytes);
+  // take_apart() has added an event.
+  constexpr std::int64_t added_rows = 1;
+  constexpr std::int64_t added_bytes = 4096;
+  for (const store::TableBound& most : store::table_bounds())
+    if (most.table == table &&
+        (sum.rows > most.rows + added_rows || sum.bytes > most.bytes + added_bytes))
+      refuse(fmt::format("the table {} of the archive is too large", table));
+}
+
 void Intake::begin(store::Store& to) {
   if (machine_ != 0) {
     auto machine = of_parts(from_->machine(machine_));
     if (!machine) refuse("the row of the experiment's machine is missing");
-    check_bounds("machine", *machine);
+    count("machine", store::to_row(*machine));
     if (!receiver_.believed) machine->key += fmt::format("-imported-by-{}", receiver_.uid);
     row_.machine = value_of(to.add_machine(*machine));
   }
@@ -460,10 +481,9 @@ void Intake::add_trials(store::Store& to) {
   std::size_t bytes = 0;
   of_parts(from_->for_each_trial(part_, [&](const store::Trial& trial) {
     bytes += store::bytes_of(trial);
-    if (trials.size() == in_one_go.trials || (bytes > 2 * in_one_go.bytes && !trials.empty()))
-      refuse_part();
+    check_part(trials.size(), in_one_go.trials, bytes);
     check_benchmark(trial.benchmark);
-    check_bounds("trial", trial);
+    count("trial", store::to_row(trial));
     if (const std::string why = store::refusal_of(trial); !why.empty()) refuse(why);
     if (trial.position >= row_.trials) refuse("there is a trial beyond the experiment's last one");
     trials.push_back(trial);
@@ -474,20 +494,29 @@ void Intake::add_trials(store::Store& to) {
 }
 
 void Intake::add_others(store::Store& to) {
-  const auto content = of_parts(from_->content(part_));
-  if (content.builds > in_one_go.others || content.events > in_one_go.others) refuse_part();
-  auto builds = of_parts(from_->builds(part_));
-  auto events = of_parts(from_->events(part_));
-  for (store::Build& each : builds) {
-    check_benchmark(each.benchmark);
-    check_bounds("build", each);
-    each.experiment = row_.id;
-  }
-  for (store::Event& each : events) {
-    check_event(each);
-    check_bounds("event", each);
-    each.experiment = row_.id;
-  }
+  std::vector<store::Build> builds;
+  std::size_t bytes = 0;
+  constexpr std::int64_t one_too_many = in_one_go.others + 1;
+  of_parts(from_->for_each_build(part_, one_too_many, [&](const store::Build& build) {
+    bytes += store::bytes_of(build);
+    check_part(builds.size(), in_one_go.others, bytes);
+    check_benchmark(build.benchmark);
+    count("build", store::to_row(build));
+    builds.push_back(build);
+    builds.back().experiment = row_.id;
+    return true;
+  }));
+  std::vector<store::Event> events;
+  bytes = 0;
+  of_parts(from_->for_each_event(part_, [&](const store::Event& event) {
+    bytes += store::bytes_of(event);
+    check_part(events.size(), in_one_go.others, bytes);
+    check_event(event);
+    count("event", store::to_row(event));
+    events.push_back(event);
+    events.back().experiment = row_.id;
+    return true;
+  }));
   if (!builds.empty() || !events.empty()) value_of(to.add_builds_and_events(builds, events));
 }
 
@@ -499,8 +528,12 @@ bool Intake::go_on(store::Store& to) {
     return true;
   }
   if (receiver_.believed) {
-    auto calibrations = of_parts(from_->calibrations(machine_));
-    for (const store::Calibration& each : calibrations) check_bounds("calibration", each);
+    std::vector<store::Calibration> calibrations;
+    of_parts(from_->for_each_calibration(machine_, [&](const store::Calibration& each) {
+      count("calibration", store::to_row(each));
+      calibrations.push_back(each);
+      return true;
+    }));
     add_calibrations(std::move(calibrations), row_.machine, to);
   }
   store::Experiment shown = row_;
@@ -511,6 +544,7 @@ bool Intake::go_on(store::Store& to) {
 
 store::Outcome<bool> Intake::step(store::Store& to) {
   from_->renew_time();
+  const Sums sums = sums_;  // in case the step is done again
   try {
     if (stage_ == Stage::end_of_part) return go_on(to);
     if (stage_ == Stage::row)
@@ -520,6 +554,7 @@ store::Outcome<bool> Intake::step(store::Store& to) {
     else
       add_others(to);
   } catch (const Refused& why) {
+    sums_ = sums;
     return std::unexpected(store::StoreError{.message = without_parts(parts_, why.what()),
                                              .temporary = why.temporary});
   } catch (const std::exception& why) {

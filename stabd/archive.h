@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -147,25 +148,38 @@ class Intake {
   [[nodiscard]] const std::string& name() const { return row_.name; }
 
  private:
-  Intake(std::string parts, std::unique_ptr<store::Reader> from, store::Experiment row,
-         Receiver receiver);
+  Intake(std::string parts, std::unique_ptr<store::Reader> from, std::uint64_t bytes,
+         store::Experiment row, Receiver receiver);
   // These throw Refused.
+  // Counts a row of the parts. Refuses a row, or the sum of all rows, beyond the limits.
+  void count(std::string_view table, const store::Row& row);
   void begin(store::Store& to);
   void add_trials(store::Store& to);
   void add_others(store::Store& to);
   bool go_on(store::Store& to);
+
+  struct Sums {
+    struct Table {
+      std::int64_t rows = 0;
+      std::int64_t bytes = 0;  // of the texts
+    };
+    std::map<std::string_view, Table> tables{};
+    std::uint64_t bytes = 0;  // of the texts of all tables
+  };
 
   // The next step of the current part.
   enum class Stage { row, trials, others, end_of_part };
 
   std::string parts_;  // the path
   std::unique_ptr<store::Reader> from_;
+  std::uint64_t bytes_;  // the size of the parts' file
   Receiver receiver_;
   store::Experiment row_;
   store::Id machine_;  // the machine's id in the parts' database
   std::string state_;  // the state that the experiment gets with the last step
   store::Id part_;     // the current part
   Stage stage_ = Stage::row;
+  Sums sums_{};  // of the rows that were read
 };
 
 }  // namespace stab::archive

@@ -521,6 +521,40 @@ Outcome<std::vector<Calibration>> Reader::calibrations(Id machine) {
   });
 }
 
+// SQLite would have to sort whole builds, so the ids are read and sorted first.
+Outcome<void> Reader::for_each_build(Id experiment, std::int64_t most,
+                                     const std::function<bool(const Build&)>& row) {
+  return reading(fmt::format("the builds of experiment {}", experiment), path_, [&] {
+    const Connection::Ids found =
+        connection_->ids("build", "WHERE id IN (SELECT id FROM build WHERE experiment = ? LIMIT ?)",
+                         {experiment, most});
+    if (!found.complete) refuse("the table build is damaged");
+    bool more = true;
+    for (const Id id : found.ids) {
+      connection_->select("build", "WHERE id = ?", {id}, [&](const Stored& stored) {
+        more = row(to_build(stored.row));
+        return false;
+      });
+      if (!more) return;
+    }
+  });
+}
+
+Outcome<void> Reader::for_each_calibration(Id machine,
+                                           const std::function<bool(const Calibration&)>& row) {
+  return reading(fmt::format("the calibrations of machine {}", machine), path_, [&] {
+    connection_->select("calibration", "WHERE machine = ? ORDER BY at_ns", {machine},
+                        [&](const Stored& stored) { return row(to_calibration(stored.row)); });
+  });
+}
+
+Outcome<void> Reader::for_each_event(Id experiment, const std::function<bool(const Event&)>& row) {
+  return reading(fmt::format("the events of experiment {}", experiment), path_, [&] {
+    connection_->select("event", "WHERE experiment = ? ORDER BY id", {experiment},
+                        [&](const Stored& stored) { return row(to_event(stored.row)); });
+  });
+}
+
 Outcome<std::vector<Event>> Reader::events(Id experiment) {
   const Value which = experiment == 0 ? Value() : Value(experiment);
   return reading(fmt::format("the events of experiment {}", experiment), path_, [&] {
