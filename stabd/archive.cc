@@ -451,9 +451,9 @@ void Intake::count(std::string_view table, const store::Row& row) {
   for (const auto& [column, value] : row.values())
     if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
   // A database has each of its texts once, but forged pages can give the same row many times.
-  sums_.bytes += bytes;
-  if (sums_.bytes > bytes_) refuse("the archive's rows are larger than the archive");
-  Sums::Table& sum = sums_.tables[table];
+  seen_.bytes += bytes;
+  if (seen_.bytes > bytes_) refuse("the archive's rows are larger than the archive");
+  Seen::Table& sum = seen_.tables[table];
   ++sum.rows;
   sum.bytes += static_cast<std::int64_t>(bytes);
   // take_apart() has added an event.
@@ -486,6 +486,10 @@ void Intake::add_trials(store::Store& to) {
     count("trial", store::to_row(trial));
     if (const std::string why = store::refusal_of(trial); !why.empty()) refuse(why);
     if (trial.position >= row_.trials) refuse("there is a trial beyond the experiment's last one");
+    // To take the mark from earlier attempts, the store looks at all of them.
+    if (trial.last && seen_.marked == trial.position)
+      refuse(fmt::format("two attempts at trial {} have the mark 'last'", trial.position));
+    if (trial.last) seen_.marked = trial.position;
     trials.push_back(trial);
     trials.back().experiment = row_.id;
     return true;
@@ -544,7 +548,7 @@ bool Intake::go_on(store::Store& to) {
 
 store::Outcome<bool> Intake::step(store::Store& to) {
   from_->renew_time();
-  const Sums sums = sums_;  // in case the step is done again
+  const Seen before = seen_;  // in case the step is done again
   try {
     if (stage_ == Stage::end_of_part) return go_on(to);
     if (stage_ == Stage::row)
@@ -554,7 +558,7 @@ store::Outcome<bool> Intake::step(store::Store& to) {
     else
       add_others(to);
   } catch (const Refused& why) {
-    sums_ = sums;
+    seen_ = before;
     return std::unexpected(store::StoreError{.message = without_parts(parts_, why.what()),
                                              .temporary = why.temporary});
   } catch (const std::exception& why) {

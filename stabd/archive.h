@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -158,13 +159,14 @@ class Intake {
   void add_others(store::Store& to);
   bool go_on(store::Store& to);
 
-  struct Sums {
+  struct Seen {
     struct Table {
       std::int64_t rows = 0;
       std::int64_t bytes = 0;  // of the texts
     };
     std::map<std::string_view, Table> tables{};
-    std::uint64_t bytes = 0;  // of the texts of all tables
+    std::uint64_t bytes = 0;              // of the texts of all tables
+    std::optional<std::uint32_t> marked;  // the position of the last attempt with the mark `last`
   };
 
   // The next step of the current part.
@@ -179,7 +181,7 @@ class Intake {
   std::string state_;  // the state that the experiment gets with the last step
   store::Id part_;     // the current part
   Stage stage_ = Stage::row;
-  Sums sums_{};  // of the rows that were read
+  Seen seen_{};  // of the rows that were read
 };
 
 }  // namespace stab::archive
