@@ -395,8 +395,7 @@ void check_benchmark(const std::string& name) {
     refuse(fmt::format("{} is not the name of a benchmark", one_line(name, 100)));
 }
 
-// The parts' errors are never temporary: nobody else's work has to wait for an import that may never
-// succeed.
+// Errors of the parts are never temporary: other imports would wait for one that may never succeed.
 template <class T>
 T of_parts(store::Outcome<T> outcome) {
   if (!outcome) refuse(outcome.error().message);

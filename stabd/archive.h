@@ -135,6 +135,9 @@ void add_calibrations(std::vector<store::Calibration> calibrations, store::Id ma
 //  I2  The parts give nobody any rights, even if the archive took over the process that made them:
 //      the receiver decides to whom the rows belong and which ones are believed, and each row is
 //      checked before it is stored.
+//  I3  Forged parts hold up others for one step at most, and a step is short: the parts have limits
+//      (Most, TableBound, the size of their file), and so has the CPU time for reading them. The
+//      first error of the parts ends the import.
 class Intake {
  public:
   // Opens a database that take_apart() made. Nobody may have it open.
@@ -159,6 +162,7 @@ class Intake {
   void add_others(store::Store& to);
   bool go_on(store::Store& to);
 
+  // What the rows that were read so far had.
   struct Seen {
     struct Table {
       std::int64_t rows = 0;
@@ -181,7 +185,7 @@ class Intake {
   std::string state_;  // the state that the experiment gets with the last step
   store::Id part_;     // the current part
   Stage stage_ = Stage::row;
-  Seen seen_{};  // of the rows that were read
+  Seen seen_{};
 };
 
 }  // namespace stab::archive

@@ -26,6 +26,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
@@ -59,6 +60,7 @@ class IntakeTest : public store::WithStore {
     ASSERT_TRUE(write(path_, experiment_, spool_->file()));
   }
   void TearDown() override {
+    intake_.reset();
     spool_.reset();
     Spool::remove_left(fs::path(path_).parent_path());
     WithStore::TearDown();
@@ -67,6 +69,33 @@ class IntakeTest : public store::WithStore {
     EXPECT_TRUE(take_apart(spool_->file(), receiver, spool_->parts()));
     return std::move(*Intake::open(spool_->parts(), receiver));
   }
+  // Why forged parts are not taken; "" if they are.
+  template <class Forge>
+  std::string refusal(const Forge& forge) {
+    intake_.reset();
+    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(spool_->parts() + suffix);
+    EXPECT_TRUE(take_apart(spool_->file(), receiver_, spool_->parts()));
+    {
+      const auto parts = store::Store::open(spool_->parts());
+      EXPECT_TRUE(parts);
+      store::Experiment row = (*parts)->experiment(whole).value().value();
+      forge(**parts, row);
+      EXPECT_TRUE((*parts)->update_experiment(row));
+    }
+    const std::string why = refusal_of_parts();
+    EXPECT_THAT(why, Not(HasSubstr(spool_->parts())));
+    return why;
+  }
+  std::string refusal_of_parts() {
+    auto opened = Intake::open(spool_->parts(), receiver_);
+    if (!opened) return opened.error().message;
+    intake_ = std::move(*opened);
+    for (;;) {
+      const auto more = intake_->step(*store_);
+      if (!more) return more.error().message;
+      if (!*more) return "";
+    }
+  }
   std::vector<store::Id> seen() {
     std::vector<store::Id> ids;
     for (const store::Experiment& each : store_->experiments()->intact) ids.push_back(each.id);
@@ -74,6 +103,8 @@ class IntakeTest : public store::WithStore {
   }
 
   std::shared_ptr<Spool> spool_;
+  const Receiver receiver_{.uid = 7, .gid = 8};
+  std::optional<Intake> intake_;
 };
 
 TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
@@ -252,28 +283,6 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
 
 // As if the archive had taken over the process that made the parts.
 TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
-  const Receiver receiver{.uid = 7, .gid = 8};
-  std::optional<Intake> intake;
-  // Why the parts are not taken; "" if they are.
-  const auto refusal = [&](const auto& forge) -> std::string {
-    for (const char* suffix : {"", "-wal", "-shm", ".lock"}) fs::remove(spool_->parts() + suffix);
-    EXPECT_TRUE(take_apart(spool_->file(), receiver, spool_->parts()));
-    {
-      const auto parts = store::Store::open(spool_->parts());
-      EXPECT_TRUE(parts);
-      store::Experiment row = (*parts)->experiment(whole).value().value();
-      forge(**parts, row);
-      EXPECT_TRUE((*parts)->update_experiment(row));
-    }
-    auto opened = Intake::open(spool_->parts(), receiver);
-    if (!opened) return opened.error().message;
-    intake = std::move(*opened);
-    for (;;) {
-      const auto more = intake->step(*store_);
-      if (!more) return more.error().message;
-      if (!*more) return "";
-    }
-  };
   const auto change = [&](const auto& forger) {
     return refusal([&](store::Store&, store::Experiment& row) { forger(row); });
   };
@@ -284,7 +293,7 @@ TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
               row.held_by = 0;
             }),
             "");
-  const store::Experiment row = store_->experiment(intake->id()).value().value();
+  const store::Experiment row = store_->experiment(intake_->id()).value().value();
   EXPECT_EQ(row.uid, 7U);
   EXPECT_EQ(row.gid, 8U);
   EXPECT_EQ(row.priority, 0);
@@ -315,9 +324,78 @@ TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
               }),
               HasSubstr("has an event with a date in the future"));
   store::cheat(spool_->parts(), "CREATE VIEW v AS SELECT 1");
-  const auto strange = Intake::open(spool_->parts(), receiver);
+  const auto strange = Intake::open(spool_->parts(), receiver_);
   ASSERT_FALSE(strange);
   EXPECT_THAT(strange.error().message, HasSubstr("differs from stabd's schema at the view v"));
+}
+
+TEST_F(IntakeTest, ForgedPartsHaveBounds) {
+  const auto added = [&](const auto& add) {
+    return refusal([&](store::Store& parts, store::Experiment&) { EXPECT_TRUE(add(parts)); });
+  };
+  const std::string long_text(66'000, 'x');
+  EXPECT_THAT(added([&](store::Store& parts) {
+                store::Trial trial = store::example_trial(whole, 0, 1);
+                trial.stderr_tail = long_text;
+                return parts.add_trial(trial);
+              }),
+              HasSubstr("the column stderr_tail of table trial"));
+  EXPECT_THAT(
+      added([&](store::Store& parts) {
+        return parts.add_build({.experiment = whole, .benchmark = "sort", .output = long_text});
+      }),
+      HasSubstr("the column output of table build"));
+  EXPECT_THAT(added([&](store::Store& parts) {
+                return parts.add_event({.experiment = whole, .text = std::string(263'000, 'x')});
+              }),
+              HasSubstr("the column text of table event"));
+  EXPECT_THAT(added([&](store::Store& parts) {
+                return parts.add_event(
+                    {.experiment = whole, .text = std::string(std::size_t{8} << 20, 'x')});
+              }),
+              HasSubstr("too big"));
+  EXPECT_THAT(refusal([&](store::Store& parts, store::Experiment& row) {
+                row.machine =
+                    parts.add_machine({.key = "x", .host = long_text, .facts = "{}"}).value();
+              }),
+              HasSubstr("the column host of table machine"));
+  // The store would look at all earlier attempts.
+  EXPECT_THAT(added([](store::Store& parts) {
+                return parts.add_trial(store::example_trial(whole + 1, 99, 1));
+              }),
+              HasSubstr("two attempts at trial 99 have the mark 'last'"));
+
+  constexpr const char* too_large = "a part of the archive is too large";
+  const auto with_builds = [&](int count, const std::string& output) {
+    std::vector<store::Build> builds;
+    for (int i = 0; i < count; ++i)
+      builds.push_back(
+          {.experiment = whole, .key = std::to_string(i), .benchmark = "sort", .output = output});
+    return added([&](store::Store& parts) { return parts.add_builds_and_events(builds, {}); });
+  };
+  EXPECT_EQ(with_builds(100, ""), "");
+  EXPECT_THAT(with_builds(101, ""), HasSubstr(too_large));
+  EXPECT_THAT(with_builds(10, std::string(60'000, 'x')), HasSubstr(too_large));
+  const auto with_events = [&](std::size_t count, const std::string& text) {
+    const std::vector<store::Event> events(count, {.experiment = whole, .text = text});
+    return added([&](store::Store& parts) { return parts.add_builds_and_events({}, events); });
+  };
+  EXPECT_EQ(with_events(80, ""), "");
+  EXPECT_THAT(with_events(101, ""), HasSubstr(too_large));
+  EXPECT_THAT(with_events(10, std::string(60'000, 'x')), HasSubstr(too_large));
+}
+
+TEST_F(IntakeTest, AllForgedPartsTogetherHaveABound) {
+  constexpr std::size_t of_text = std::size_t{256} << 10;
+  constexpr std::size_t most = std::size_t{32} << 20;  // of all events
+  EXPECT_THAT(refusal([](store::Store& parts, const store::Experiment& row) {
+                std::vector<store::Event> events;
+                for (std::size_t i = 0; i <= most / of_text; ++i)
+                  events.push_back({.experiment = parts.add_experiment(row).value(),
+                                    .text = std::string(of_text, 'x')});
+                EXPECT_TRUE(parts.add_builds_and_events({}, events));
+              }),
+              HasSubstr("the table event of the archive is too large"));
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {
