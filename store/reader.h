@@ -136,8 +136,8 @@ class Reader {
 
   Outcome<std::vector<Calibration>> calibrations(Id machine);  // oldest first
   Outcome<std::vector<Event>> events(Id experiment);  // oldest first; 0 gives the daemon's own
-  // Builds, calibrations and events one by one, until `row` returns false, so that the caller can limit how much it
-  // reads from a file that was not checked. At most `most` builds are read.
+  // Builds, calibrations and events one by one, until `row` returns false, so that the caller can
+  // limit how much it reads from a file that was not checked. At most `most` builds are read.
   Outcome<void> for_each_build(Id experiment, std::int64_t most,
                                const std::function<bool(const Build&)>& row);
   Outcome<void> for_each_calibration(Id machine,
