@@ -162,7 +162,7 @@ class Intake {
   void add_others(store::Store& to);
   bool go_on(store::Store& to);
 
-  // What the rows that were read so far had.
+  // The counts of the rows that were read so far.
   struct Seen {
     struct Table {
       std::int64_t rows = 0;
