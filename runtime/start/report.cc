@@ -97,7 +97,7 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 
 constexpr const char* no_pads =
     "no stack frame of the executable has a pad, because szc could not add any (only the versions "
-    "of clang that szc --stab-version lists make room for pads in all functions; szc "
+    "of clang that szc --stab-version lists make room for pads in all functions, and szc "
     "--stab-explain gives each function's reason)";
 
 constexpr const char* no_frames_for_pads =

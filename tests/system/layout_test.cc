@@ -250,7 +250,7 @@ TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
   const std::string why =
       "no stack frame of the executable has a pad, because szc could not add any (only the "
       "versions "
-      "of clang that szc --stab-version lists make room for pads in all functions; szc "
+      "of clang that szc --stab-version lists make room for pads in all functions, and szc "
       "--stab-explain gives each function's reason)";
   const json without = frames_of("without", lab_.path("clang-15"));
   EXPECT_EQ(without["random"], false) << without;

@@ -393,7 +393,7 @@ TEST_F(LargeArchives, AreReadWithTheRightsOfTheirSender) {
   }
   EXPECT_TRUE(complete(seen)) << seen;
   for (const char* line : {"\nGid:\t61234\t61234\t61234\t61234\n", "\nNoNewPrivs:\t1\n",
-                           "\nCapEff:\t0000000000000000\n", "\nCapBnd:\t0000000000000000\n"})
+                           "\nCapPrm:\t0000000000000000\n", "\nCapEff:\t0000000000000000\n"})
     EXPECT_THAT(seen, HasSubstr(line));
   EXPECT_FALSE(std::regex_search(seen, std::regex("\nGroups:\t[0-9]")));
   // And it is enough.
