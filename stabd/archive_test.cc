@@ -281,7 +281,7 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
               HasSubstr("start 'stabd --state FOLDER' once with the database's folder"));
 }
 
-// As if the archive had taken over the process that made the parts.
+// The test forges parts as an archive could that has taken over the process that makes them.
 TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
   const auto change = [&](const auto& forger) {
     return refusal([&](store::Store&, store::Experiment& row) { forger(row); });

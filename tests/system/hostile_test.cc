@@ -232,7 +232,7 @@ std::size_t available_memory_kb() {
   return 0;
 }
 
-// As much as the largest limit allows, which the worker holds in its memory.
+// The output is as long as the largest limit allows. The worker holds it in its memory.
 TEST_F(Hostile, ATrialThatPrintsAGibibyteIsHeldOnceAndNotInTheDaemon) {
   constexpr std::size_t gib = std::size_t{1} << 20;  // in kB
   if (available_memory_kb() < 4 * gib) GTEST_SKIP() << "less than 4 GiB of memory are free";
@@ -454,7 +454,7 @@ TEST_F(Hostile, WithoutDescriptorsNewClientsAreSentAwayAndAllElseGoesOn) {
     EXPECT_THAT(ask(each, R"({"verb":"list"})"
                           "\n"),
                 HasSubstr("waiting"));
-  // Those who go make room for others, whenever stabd hears of it.
+  // Clients that leave make room for others, as soon as stabd notices it.
   ASSERT_FALSE(clients.empty());
   clients.clear();
   int code = -1;

@@ -364,7 +364,7 @@ TEST_F(LargeArchives, AreReadWithinBounds) {
 
 TEST_F(LargeArchives, AreReadWithTheRightsOfTheirSender) {
   ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
-  // Of a reader that has taken the sender's rights; "": there is none now.
+  // Returns the status of a reader that has taken the sender's rights, or "" if there is none now.
   const auto status = [] {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator("/proc", none)) {

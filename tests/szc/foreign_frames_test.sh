@@ -31,7 +31,7 @@ for name in by_index by_index_above by_pointer backwards passed_on as_number eit
   grep -q " $name: no pads" explained || fail "$name has a pad: $(grep " $name:" explained)"
 done
 
-# Where frames are aligned to 32 bytes, pads keep them so.
+# Pads keep frames aligned to 32 bytes if the program needs that.
 if grep -qw avx /proc/cpuinfo; then
   cat >aligned.c <<'C'
 #include <stdio.h>

@@ -53,8 +53,8 @@ struct StackUse {
   // The function stores such an address outside of its frame, and compares another address with
   // one. So it may expect to find its frame where a frame was before.
   bool remembers = false;
-  // By instruction: how far the stack pointer is below the return address; nullopt where control
-  // does not come, or that is not known.
+  // For each instruction, the distance of the stack pointer below the return address. It is nullopt
+  // if control does not come there, or if the distance is not known.
   std::vector<std::optional<std::int64_t>> below_entry{};
 };
 

@@ -357,7 +357,7 @@ class Follower {
         result_.below_entry[i] =
             state.inside ? result_.upper + result_.size + state.depth : state.depth;
       result_.varies |= state.dynamic;
-      // By the frame description alone, such a place could lie inside.
+      // The frame description alone does not tell such a place from one inside the frame.
       if (result_.shape == FrameShape::plain && !state.inside && state.depth > result_.upper)
         fail(PadReason::description);
       const Instruction& step = steps_[i];
