@@ -54,7 +54,7 @@ default=$("$szc" --stab-version | sed -n 's/^compiler: .*\(clang-[0-9]*\).*/\1/p
 "$(dirname "$szc")/stabctl" keys >keys
 has 'the default of plans' keys "\`variables.CC\` | a text of at most 64 KiB without NUL | the C compiler | \`\"$default\"\`"
 
-# Each version that README names is here, with its pass, and does what the version does that builds szc.
+# Each version that README.md and doc/limits.md name is here, with its pass, and does what the version does that builds szc.
 "$szc" --stab-compilers >versions
 for version in 16 19 22; do
   has "clang $version has a pass" versions "clang $version: "
