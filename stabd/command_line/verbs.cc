@@ -60,10 +60,10 @@ void CommandLine::add_ab() {
   ab->add_option("--margin,--equivalence", a.ab.margin, "The smallest change that matters")
       ->capture_default_str();
   CLI::Option* const response =
-      ab->add_option("--metric,--response", a.ab.response,
-                     "The response to compare: a time, max_rss, a region, code-size, or an event "
-                     "of 'stabctl "
-                     "counters'; smaller is better")
+      ab->add_option(
+            "--metric,--response", a.ab.response,
+            "The metric to compare: a time, max_rss, a region, code-size, or an event of 'stabctl "
+            "counters'; smaller is better")
           ->type_name(
               "NAME:{wall,user,system,cpu,relative_cpu,max_rss,main_to_exit,region,code-size}")
           ->capture_default_str();
@@ -214,7 +214,7 @@ void CommandLine::add_experiment_verbs() {
                  "List the folders that 'stabctl run' and 'stabctl ab' made because no --folder "
                  "was given. To continue an unfinished run, repeat its command",
                  [&a] { return client::runs(a.common); }));
-  json_flag(verb("list", "All experiments", [&a] { return client::list(a.common); }));
+  json_flag(verb("list", "List all experiments", [&a] { return client::list(a.common); }));
   CLI::App* status = verb(
       "status", "Show the state and events of an experiment, or the state of the daemon", [&a] {
         return a.daemon ? client::status_of_daemon(a.common) : client::status(a.common, a.id);
@@ -304,8 +304,8 @@ void CommandLine::add_result_verbs() {
   const auto response_options = [&](CLI::App* added) {
     CLI::Option* response =
         added->add_option("--metric,--response", a.common.response,
-                          "The response to report: wall, user, code-size, ... or a reading of the "
-                          "trials. The default is the plan's response");
+                          "The metric to report: wall, user, code-size, ... or a reading of the "
+                          "trials. The default is the metric that the plan compares");
     added
         ->add_option("--better", a.common.better,
                      "Whether lower or higher values are better. The default is the plan's choice. "
@@ -435,9 +435,9 @@ void CommandLine::add_history() {
   history->add_option("benchmark", a.history.benchmark, "Benchmark, as reports name it")
       ->required();
   history->add_option("--experiment", a.history.experiment, "Only experiments of this name");
-  CLI::Option* response =
-      history->add_option("--metric,--response", a.common.response,
-                          "Response to follow; the default is the latest experiment's response");
+  CLI::Option* response = history->add_option(
+      "--metric,--response", a.common.response,
+      "Metric to follow; the default is the metric that the latest experiment compares");
   history
       ->add_option("--better", a.common.better,
                    "Whether lower or higher values are better. The default is the choice of the "
@@ -611,7 +611,7 @@ void CommandLine::add_analyze() {
       "For failed trials and rows without a value: the largest value that the trial may have had");
   analyze
       ->add_option("--resolution", a.resolution,
-                   "Resolution of the clock, in the unit of the response; intervals take the "
+                   "Resolution of the clock, in the unit of the values; intervals take the "
                    "resolution into account, and 0 means that the values are exact. Without this "
                    "option, the resolution is detected from repeated values")
       ->check(CLI::NonNegativeNumber);
@@ -660,8 +660,8 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"baseline", "all"}));
   analyze->add_flag("--higher-is-better", a.higher_is_better,
-                    "Treat higher responses as better, as with throughput");
-  analyze->add_option("--unit", a.unit, "Unit of the response, ns or bytes")
+                    "Treat higher values as better, as with throughput");
+  analyze->add_option("--unit", a.unit, "Unit of the values, ns or bytes")
       ->check(CLI::IsMember({"ns", "bytes"}));
   analyze->add_option("-o,--output", a.output, "File to write; by default stdout");
   fail_on_option(analyze);
