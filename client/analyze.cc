@@ -128,7 +128,7 @@ Result<void> check_paper(const AnalyzeOptions& options) {
   if (options.estimand != "mean")
     return wrong_call(fmt::format(
         "--method stabilizer without --subject does not use averages other than the mean: leave "
-        "--estimand {} out",
+        "--average {} out",
         options.estimand));
   if (!options.equivalence.empty())
     return wrong_call(
@@ -160,7 +160,7 @@ Result<void> set_machines(const AnalyzeOptions& options, stats::Spec& spec) {
         "against its own variation within and between machines");
   if (options.estimand != "mean")
     return wrong_call(
-        "--machine needs --estimand mean, because the analysis averages over machines");
+        "--machine needs --average mean, because the analysis averages over machines");
   spec.machines = true;
   spec.subject = options.machine;
   spec.machine_kind = options.machine_kind;
@@ -210,7 +210,7 @@ Result<stats::Spec> analyze_spec(const AnalyzeOptions& options) {
   // The 90 % quantile of the changes is above 0 even if nothing differs.
   if (is_quantile(options.estimand))
     return wrong_call(
-        "--estimand accepts only one quantile, the median: even if the levels do not differ, "
+        "--average accepts only one quantile, the median: even if the levels do not differ, "
         "noise moves every other quantile of the blocks' changes away from zero. Use 'median'. To "
         "compare a quantile of many requests, let each trial report that quantile as its value");
   spec.estimand = stats::estimand_named(options.estimand);

@@ -134,5 +134,5 @@ refused() { # refused TEXT ARGUMENTS...
 refused "--machine is missing" --answer like-these
 refused "--machine and --subject cannot be used together" --machine node --subject program
 refused "named twice" --machine b
-refused "--machine needs --estimand mean" --machine node --estimand median
+refused "--machine needs --average mean" --machine node --estimand median
 refused "--machine needs --method standard and --error own" --machine node --error pooled

@@ -198,7 +198,7 @@ analyze 2 one_lost --factors v --block k --baseline v=old --estimand typical
 analyze 3 one_lost --factors v --block k --baseline v=old --method stabilizer
 says words "no verdict on v=new against v=old"
 # So this procedure refuses what it would ignore; over several programs, it uses the margin and the average.
-for unused in --log "--error pooled" "--estimand typical" "--margin 10%"; do
+for unused in --log "--error pooled" "--average typical" "--margin 10%"; do
   read -ra options <<<"$unused"
   analyze 1 one_lost --factors v --block k --baseline v=old --method stabilizer "${options[@]}"
   says err "--method stabilizer"
@@ -456,7 +456,7 @@ says out '"estimand": "median"'
 [[ $(grep -c '"method": "\(mean\|typical\|median\)"' out) == 4 ]] || fail "not all averages: $(cat out)"
 # Other quantiles, few blocks and trials without blocks have no median: each refusal says what to do.
 analyze 1 tail --factors v --block k --baseline v=old --estimand p90
-says err "--estimand accepts only one quantile, the median"
+says err "--average accepts only one quantile, the median"
 awk -F, 'NR == 1 || $1 < 5' tail.csv >few.csv
 analyze 3 few --factors v --block k --baseline v=old --estimand median
 says words "needs at least 6 ks, and there are 5, so there is no verdict"

@@ -443,7 +443,8 @@ inline constexpr Key keys[] = {
      "the average that decides the verdicts: `mean` (over all blocks), `typical` (the mean without "
      "the highest fifth and the lowest fifth of the blocks) or `median` (the change that half of "
      "the blocks exceed); the report shows all three averages; with nested designs, padding "
-     "studies and pooled errors, only `mean` gives verdicts"},
+     "studies and pooled errors, only `mean` gives verdicts; `analysis.average` is another name "
+     "for this key"},
     {"analysis.losses", Choice{words::losses, "extremes"},
      "the assumption about lost trials: with `extremes`, a lost trial could have had any value "
      "within the trial's limits; with `random`, losses do not depend on the levels; with "
@@ -474,6 +475,7 @@ struct OtherName {
 };
 inline constexpr OtherName other_names[] = {{"analysis", "metric", "response"},
                                             {"analysis", "margin", "equivalence"},
+                                            {"analysis", "average", "estimand"},
                                             {"machine", "quiet", "quiesce"}};
 
 template <Path path>

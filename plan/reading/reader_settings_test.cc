@@ -595,10 +595,11 @@ TEST(Reader, TakesTheBetterNameOfAKeyBesideTheOldOne) {
   const Plan plan =
       good_plan(with_build +
                 "[factor.opt]\nlevels = { a = { CFLAGS = '-O1' }, b = { CFLAGS = '-O2' "
-                "} }\n[analysis]\nmetric = 'cpu'\nmargin = '2%'\n[machine]\nquiet = "
-                "'best-effort'\n");
+                "} }\n[analysis]\nmetric = 'cpu'\nmargin = '2%'\naverage = 'typical'\n[machine]\n"
+                "quiet = 'best-effort'\n");
   EXPECT_EQ(plan.analysis.response, "cpu");
   EXPECT_EQ(plan.analysis.equivalence, 0.02);
+  EXPECT_EQ(plan.analysis.estimand, "typical");
   EXPECT_EQ(plan.quiesce, Quiesce::best_effort);
   EXPECT_EQ(problems_of(smallest + "[analysis]\nmetric = 'cpu'\nresponse = 'wall'\n"),
             "p:7:1: 'analysis.metric' is another name for 'analysis.response': use only one of "

@@ -129,6 +129,8 @@ TEST(CommandLine, TakesTheOldNameBesideTheBetterOne) {
       words.insert(words.end(), {name, "1%"});
       EXPECT_EQ(refusal(words), "") << name;
     }
+  for (const char* name : {"--average", "--estimand"})
+    EXPECT_EQ(refusal({"stabctl", "analyze", "a.csv", name, "typical"}), "") << name;
 }
 
 TEST(CommandLine, NamesTheNearestVerbOrOption) {

@@ -578,7 +578,7 @@ void CommandLine::add_analyze() {
                    "the cells in the table are a regular fraction of all cells")
       ->delimiter(',');
   analyze
-      ->add_option("--estimand", a.estimand,
+      ->add_option("--average,--estimand", a.estimand,
                    "The average that decides the verdicts: mean (over all blocks), typical (the "
                    "mean without the lowest and the highest fifth of the blocks) or median (the "
                    "change that half of the blocks exceed). All three averages are shown")

@@ -605,7 +605,7 @@ void note_advice(Notes& notes) {
       "Run the missing trials again. Or, if a limit such as a timeout ended these trials, give "
       "this limit ('--lost-at-least' and '--lost-at-most' of 'stabctl analyze'). An experiment "
       "already uses its timeouts as limits. If few trials are missing, you can ask about a typical "
-      "run instead ('--estimand typical', 'analysis.estimand'). You can also make an assumption "
+      "run instead ('--average typical', 'analysis.estimand'). You can also make an assumption "
       "about the missing trials ('--losses monotone' or 'random', 'analysis.losses').");
 }
 
@@ -908,7 +908,7 @@ void refuse_estimand(const Prepared& data, Effect& effect, Notes& notes) {
   const bool median = data.spec.estimand == Estimand::median;
   const std::string what = median ? "the median" : "a typical run";
   constexpr const char* ask_mean =
-      "'--estimand mean' of 'stabctl analyze' or 'analysis.estimand = \"mean\"' in a plan";
+      "'--average mean' of 'stabctl analyze' or 'analysis.estimand = \"mean\"' in a plan";
   if (shares_no_blocks(data, effect)) {
     const std::string& subject = data.spec.subject;
     const std::string& block = data.spec.block;
