@@ -281,7 +281,7 @@ namespace {
 
 Result<int> report_and_judge(const Arguments& a, bool judges) {
   if (a.common.json && a.report_format == "html")
-    return fail("--json and --format html cannot be used together: leave one of them out");
+    return wrong_call("--json and --format html cannot be used together: leave one of them out");
   std::optional<FailOn> fail_on;
   if (judges) {
     const auto given = read_fail_on(a.report_fail_on);
