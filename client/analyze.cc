@@ -177,7 +177,7 @@ Result<double> read_share(const std::string& option, const std::string& text) {
       stats::parse_number(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0)), '.');
   const double share = number ? number->value / (percent ? 100 : 1) : 0;
   if (!number || !(share > 0 && share < 1))
-    return wrong_call(fmt::format("{} {}: give a share above 0 and below 1, as in 1% or 0.01",
+    return wrong_call(fmt::format("{} {}: give a share above 0 and below 1, for example 1% or 0.01",
                                   option, one_line(text, 40)));
   return share;
 }

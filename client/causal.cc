@@ -61,8 +61,8 @@ Result<double> load_of(std::string_view word) {
   const auto [at, error] = std::from_chars(word.data(), end, value);
   if (error != std::errc{} || std::string_view(at, end) != "x" || !std::isfinite(value) ||
       value <= 0)
-    return wrong_call(
-        fmt::format("--load needs loads, as in 1.25x or 1x,1.5x, not '{}'", one_line(word, 60)));
+    return wrong_call(fmt::format("--load needs loads, for example 1.25x or 1x,1.5x, not '{}'",
+                                  one_line(word, 60)));
   if (value < 1)
     return wrong_call(
         fmt::format("--load {}: arrivals can only be made faster, so the lowest load is 1x", word));
@@ -569,8 +569,9 @@ Result<double> read_speedup(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc{} || std::string_view(at, end) != "%" || !(percent > 0) || percent > 100)
-    return wrong_call(fmt::format("--speedup needs a share of the line's time, as in 25%, not '{}'",
-                                  one_line(text, 60)));
+    return wrong_call(
+        fmt::format("--speedup needs a share of the line's time, for example 25%, not '{}'",
+                    one_line(text, 60)));
   return percent;
 }
 

@@ -28,7 +28,8 @@ TEST(Loads, AreReadAscending) {
 
 TEST(Loads, WhatIsNoneIsRefused) {
   for (const char* wrong : {"0x", "-1x", "x", "1.25", "25%", "nanx", "infx", "1x,", "1x 2x"})
-    EXPECT_THAT(read_loads(wrong).error().message, HasSubstr("needs loads, as in 1.25x")) << wrong;
+    EXPECT_THAT(read_loads(wrong).error().message, HasSubstr("needs loads, for example 1.25x"))
+        << wrong;
   EXPECT_THAT(read_loads("0.5x").error().message, HasSubstr("the lowest load is 1x"));
   EXPECT_THAT(read_loads("2x,1x,2x").error().message, HasSubstr("twice"));
 }

@@ -93,7 +93,7 @@ protocol::HelloRequest greeting() {
 std::string too_large(std::size_t most) {
   return fmt::format(
       "stabd's answer is larger than {} MiB, the most that stabctl accepts from a daemon: ask for "
-      "less (exports as csv are smaller than as json). Root and stabd's own user can also read "
+      "less (csv exports are smaller than json exports). Root and stabd's own user can also read "
       "stabd's database with --folder FOLDER, which has no such limit",
       most >> 20);
 }

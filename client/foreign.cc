@@ -547,7 +547,7 @@ Result<FileFactor> file_factor(const std::string& text, const std::vector<std::s
   FileFactor factor{.name = text.substr(0, equals)};
   if (text.empty()) factor.name = "file";
   if (factor.name.empty())
-    return wrong_call("--factor " + shown(text) + ": give a name, as in version=old,new");
+    return wrong_call("--factor " + shown(text) + ": give a name, for example version=old,new");
   if (equals != std::string::npos) {
     factor.levels = split(text.substr(equals + 1));
     if (factor.levels.size() != files.size() || !are_distinct(factor.levels) ||

@@ -125,7 +125,7 @@ Result<int> doctor(const MachineOptions& options) {
 
 Result<int> compilers(const CompilerOptions& options) {
   if (options.added && options.added->empty())
-    return fail("give the path of a clang, as in: stabctl compiler add /path/to/clang");
+    return fail("give the path of a clang, for example: stabctl compiler add /path/to/clang");
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string beside = self.parent_path() / "szc";
@@ -361,7 +361,7 @@ Tried try_out(Listed event) {
     return {std::move(event), Fate::absent, why.error().message};
   if (!why)
     return {std::move(event), Fate::needs_attribute,
-            "the name needs an attribute, as in NAME:ATTRIBUTE"};
+            "the name needs an attribute (NAME:ATTRIBUTE)"};
   if (why->empty()) return {std::move(event), Fate::counted, ""};
   const auto user = refusal(counters::Event{.name = event.name}.on_program_side());
   return {std::move(event), user && user->empty() ? Fate::only_user : Fate::absent, *why};

@@ -122,7 +122,7 @@ Result<std::string> machines_table(const std::string& nodes) {
       !std::ranges::all_of(names, plan::is_node))
     return wrong_call(
         fmt::format("--machines {}: give the number of nodes, from 1 to {}, or a list of "
-                    "different node names separated by commas, as in n1,n2",
+                    "different node names separated by commas, for example n1,n2",
                     one_line(nodes, 100), plan::max_machines));
   return table(fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
 }

@@ -111,7 +111,7 @@ Result<int> replay(const Common& common, const ReplayOptions& options) {
   // Another user has other variables and folders, and may not be allowed to read the build.
   if (trial->uid != geteuid())
     return fail(
-        fmt::format("user {} ran this trial: replay it as that user, as in: sudo -u '#{}' "
+        fmt::format("user {} ran this trial, so replay it as that user: sudo -u '#{}' "
                     "stabctl replay {} {}{}{}",
                     trial->uid, trial->uid, options.id, options.position,
                     options.attempt ? fmt::format(" --attempt {}", *options.attempt) : "",

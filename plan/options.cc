@@ -122,7 +122,7 @@ std::string option_rule(const RuntimeOption& option) {
     case OptionKind::choice:
       return fmt::format("\"{}\"", fmt::join(option.choices, "\" or \""));
     case OptionKind::milliseconds:
-      return R"(a duration of whole milliseconds from "1ms" to "1h", as in "500ms")";
+      return R"(a duration of whole milliseconds from "1ms" to "1h", for example "500ms")";
     case OptionKind::share:
       return R"("off" or whole percent from "1%" to "100%")";
   }

@@ -155,7 +155,8 @@ TEST(PlanOptions, HaveOneNameForOneValue) {
   EXPECT_EQ(problems("[factor.period]\nlevels = ['500ms', '0.5s']\n"),
             "p:10:20: 'factor.period.levels' has the level 500ms twice: remove one\n");
   const std::string rule =
-      "must be a duration of whole milliseconds from \"1ms\" to \"1h\", as in \"500ms\", not ";
+      "must be a duration of whole milliseconds from \"1ms\" to \"1h\", for example \"500ms\", "
+      "not ";
   EXPECT_EQ(problems("[randomize]\nperiod = '999us'\n"),
             "p:10:1: 'randomize.period' " + rule + "\"999us\"\n");
   for (const char* share : {"0%", "101%", "1", "1.5%", "-1%", "%", "none", ""})

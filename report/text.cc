@@ -112,8 +112,8 @@ std::string text(const Document& document, const TextOptions& options) {
   std::vector<std::string> failures = document.failures;
   if (!failures.empty())
     failures.push_back(fmt::format(
-        "'stabctl logs {}' shows the output of failed builds and trials; after 'stabctl run', add "
-        "--folder FOLDER",
+        "'stabctl logs {}' shows the output of failed builds and trials; for an experiment of "
+        "'stabctl run', add --folder FOLDER",
         document.id));
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   std::string tables = causal_section(document, options) + responses_section(document, options);
@@ -547,8 +547,8 @@ Screen screen_of(const Document& document) {
                                 fmt::join(first.last_lines, " | "));
     }
     screen.next = fmt::format(
-        "'stabctl logs {}' shows the output of failed builds and trials. After 'stabctl run', add "
-        "--folder FOLDER.",
+        "'stabctl logs {}' shows the output of failed builds and trials. For an experiment of "
+        "'stabctl run', add --folder FOLDER.",
         document.id);
   }
   return screen;

@@ -416,7 +416,7 @@ Result<Comparison> compare(store::Reader& store, std::span<const store::Experime
                            const Asked& asked) {
   if (experiments.size() == 2) return compare_two(store, experiments[0], experiments[1], asked);
   if (experiments.size() != 1)
-    return fail("'compare' takes one or two experiments, as in 'stabctl compare 1 2'");
+    return fail("'compare' takes one or two experiments, for example 'stabctl compare 1 2'");
   const store::Experiment& only = experiments.front();
   auto document = make_document(store, only, "", asked);
   if (!document) return std::unexpected(document.error());

@@ -167,7 +167,7 @@ std::string below_the_floor(const stats::Analysis& analysis, const report::Noise
                         "are real.",
                         floor.blocks)
           : "In this run, the control decides, and these changes are larger than every change in "
-            "its interval.");
+            "the control's interval.");
 }
 
 }  // namespace stab::results

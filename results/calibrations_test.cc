@@ -298,7 +298,7 @@ TEST_F(CalibrationsTest, TheRunsOwnControlDecidesBelowTheNoiseFloor) {
   EXPECT_THAT(document->analysis.notes,
               Contains(AllOf(HasSubstr("below this machine's noise floor of "),
                              HasSubstr("In this run, the control decides, and these changes are "
-                                       "larger than every change in its interval."))));
+                                       "larger than every change in the control's interval."))));
   EXPECT_THAT(report::noise_text(*document->noise, true),
               EndsWith("; here, this run's own control decides"));
   const std::string text = report::text(*document, {.full = true, .width = 10'000});

@@ -62,7 +62,8 @@ void add_options(CLI::App& app, DaemonOptions& options, Mode& mode,
          [&options](const std::string& octal) {
            options.socket_mode = static_cast<unsigned>(std::stoul(octal, nullptr, 8));
          },
-         "File mode of the socket, as in chmod: 0600 for its owner, 0660 for a group, 0666 for all")
+         "File mode of the socket, written as for chmod: 0600 for its owner, 0660 for a group, "
+         "0666 for all")
       ->default_str(fmt::format("{:04o}", options.socket_mode))
       ->check(CLI::IsMember({"0600", "0660", "0666"}));
   app.add_option("--socket-group", options.socket_group,

@@ -223,12 +223,12 @@ void refuse_larger(SQLite::Database& database, std::uint64_t most) {
       static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_count").getInt64()) *
       static_cast<std::uint64_t>(database.execAndGet("PRAGMA page_size").getInt64());
   if (bytes > most)
-    refuse(
-        fmt::format("it takes {} and has a schema of version {}, but this process converts earlier "
-                    "versions only up to {}: convert it with 'stabctl import --folder FOLDER FILE' "
-                    "and 'stabctl export --folder FOLDER --archive NEW'",
-                    format_bytes(bytes), database.execAndGet("PRAGMA user_version").getInt64(),
-                    format_bytes(most)));
+    refuse(fmt::format(
+        "it takes {} and has a schema of version {}, but this process converts older "
+        "databases only up to a size of {}: convert it with 'stabctl import --folder FOLDER FILE' "
+        "and 'stabctl export --folder FOLDER --archive NEW'",
+        format_bytes(bytes), database.execAndGet("PRAGMA user_version").getInt64(),
+        format_bytes(most)));
 }
 
 }  // namespace

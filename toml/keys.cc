@@ -156,8 +156,9 @@ std::optional<std::chrono::nanoseconds> Table::duration(std::string_view key) co
     if (duration && duration->count() > 0 && *duration <= longest_duration) return duration;
   }
   refuse(*pair,
-         fmt::format(R"(a duration above 0 and at most {} hours, as in "500ms", "60s" or "10min")",
-                     longest_duration.count()));
+         fmt::format(
+             R"(a duration above 0 and at most {} hours, for example "500ms", "60s" or "10min")",
+             longest_duration.count()));
   return std::nullopt;
 }
 
@@ -181,7 +182,7 @@ std::optional<double> Table::percentage(std::string_view key) const {
     const auto share = parse_percentage(*text);
     if (share && *share > 0 && *share <= 1) return share;
   }
-  refuse(*pair, R"(a percentage above 0 and at most 100, as in "1%")");
+  refuse(*pair, R"(a percentage above 0 and at most 100, for example "1%")");
   return std::nullopt;
 }
 
@@ -280,14 +281,14 @@ struct ValueWords {
   std::string operator()(const Number& kind) const {
     return fmt::format("{} to {}", kind.min, kind.max);
   }
-  std::string operator()(Percentage /*kind*/) const { return "a percentage, as in `\"1%\"`"; }
+  std::string operator()(Percentage /*kind*/) const { return "a percentage, for example `\"1%\"`"; }
   std::string operator()(Flag /*kind*/) const { return "`true`, `false`"; }
   std::string operator()(const Duration& kind) const {
-    return fmt::format(R"(a duration of at most {} hours, as in `"60s"`{})",
+    return fmt::format(R"(a duration of at most {} hours, for example `"60s"`{})",
                        longest_duration.count(), kind.or_never ? R"(, or `"never"`)" : "");
   }
   std::string operator()(const Bytes& kind) const {
-    return fmt::format("1 to {} bytes, or a size as in `\"16MiB\"`", kind.max);
+    return fmt::format("1 to {} bytes, or a size such as `\"16MiB\"`", kind.max);
   }
   std::string operator()(const Choice& kind) const {
     return fmt::format("`\"{}\"`", fmt::join(kind.words, "\"`, `\""));

@@ -474,7 +474,7 @@ std::string layout_fault(const protocol::RunRequest& request, const Layout& layo
   if (!layout.randomized)
     return fmt::format(
         "the plan asks for a random layout, but the program has no runtime that makes one: build "
-        "it with szc, as with CC = \"szc\" in [variables]{}{}",
+        "it with szc, for example with CC = \"szc\" in [variables]{}{}",
         layout.note.empty() ? "" : "; ", layout.note);
   const bool must = preloaded ? plan::wants_heap(request.options).value_or(false)
                               : request.needs == plan::Needs::randomized;

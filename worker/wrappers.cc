@@ -233,9 +233,9 @@ std::string why_useless(const causal::Seen& seen, bool is_end_to_end, bool has_f
         seen.timeless == 1 ? "" : "s",
         has_faster_arrivals ? "Use a smaller 'causal.arrival_speedup', or smaller levels of "
                               "'factor.arrival_speedup'"
-        : is_end_to_end     ? "Set 'causal.line' and 'causal.speedup', or make 'causal.speedup' "
-                              "smaller"
-                            : "Give the program more work, or try another 'causal.line'");
+        : is_end_to_end ? "Set 'causal.line' and 'causal.speedup'. If both are set already, make "
+                          "'causal.speedup' smaller"
+                        : "Give the program more work, or try another 'causal.line'");
   if (seen.experiments == 0)
     return fmt::format(
         "no performance experiment ended: the run lasted {} ms and had {} samples. Give the "

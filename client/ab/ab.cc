@@ -909,7 +909,7 @@ void run_beside(AbOptions& options) {
 Result<int> compare_versions(const AbOptions& options) {
   const auto budget = parse_duration(options.budget);
   if (!budget || budget->count() <= 0)
-    return wrong_call(fmt::format("--budget {}: give a duration, as in 5min or 90s",
+    return wrong_call(fmt::format("--budget {}: give a duration, for example 5min or 90s",
                                   one_line(options.budget, 60)));
   // The plan's `time` can't be longer.
   if (*budget > toml::longest_duration)

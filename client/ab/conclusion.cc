@@ -99,7 +99,7 @@ std::string what_it_takes(const report::Document& document, const stats::Effect&
     return "; that would take more than a century: choose a larger --margin";
   return fmt::format(
       "; about {:.0f} rounds, {}, would settle it to within {:g} % (--budget); a larger "
-      "--margin{} needs less",
+      "--margin{} needs fewer rounds",
       needed, duration(needed * round), margin_of(document),
       could_run_beside(analysis.spec.response) ? " or --beside" : "");
 }

@@ -330,7 +330,7 @@ Result<int> demonstrate(const DemoOptions& options) {
   if (folder.path().empty())
     return fail(
         "demo: cannot make a folder for temporary files: set TMPDIR to a folder that you can write "
-        "to, as in: TMPDIR=$HOME stabctl demo");
+        "to, for example: TMPDIR=$HOME stabctl demo");
   Demo demo(options, folder.path());
   if (!options.json)
     tell(

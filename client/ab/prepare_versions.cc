@@ -221,8 +221,7 @@ Result<std::map<std::string, std::string>> environment_of(const std::vector<std:
       result[name] = ours;
     else
       return wrong_call(fmt::format(
-          "--env {}: this variable is not set: set it, or give a value, as in NAME=VALUE",
-          one_line(name, 60)));
+          "--env {}: this variable is not set: set it, or write NAME=VALUE", one_line(name, 60)));
   }
   return result;
 }
@@ -243,7 +242,7 @@ Result<plan::Check> check_of(const std::string& codes) {
     const auto [stop, error] = std::from_chars(codes.data() + at, codes.data() + end, code);
     if (error != std::errc() || stop != codes.data() + end || code < 0 || code > 255)
       return wrong_call(fmt::format(
-          "--exit-codes {}: give whole numbers from 0 to 255, separated by commas, as in 0,1",
+          "--exit-codes {}: give whole numbers from 0 to 255, separated by commas, for example 0,1",
           one_line(codes, 60)));
     if (std::ranges::find(all, code) == all.end()) all.push_back(code);
     at = end + 1;
@@ -260,7 +259,7 @@ Result<std::vector<unsigned>> cpus_of(const std::string& list, bool on_nodes) {
   const machine::CpuSet cpus = machine::cpus_in(list);
   if (cpus.empty())
     return wrong_call(
-        fmt::format("--cpu {}: give CPU numbers, as in 1 or 2-3", one_line(list, 60)));
+        fmt::format("--cpu {}: give CPU numbers, for example 1 or 2-3", one_line(list, 60)));
   if (on_nodes) return cpus;
   const auto topology = machine::Topology::load();
   if (!topology) return std::unexpected(topology.error());
@@ -446,8 +445,9 @@ Result<void> WorkFolder::make() {
 
 Result<void> check_options(const AbOptions& options) {
   if (!is_margin(options.margin))
-    return wrong_call(fmt::format("--margin {}: give a percentage above 0 and below 50 %, as in 1%",
-                                  one_line(options.margin, 60)));
+    return wrong_call(
+        fmt::format("--margin {}: give a percentage above 0 and below 50 %, for example 1%",
+                    one_line(options.margin, 60)));
   if (auto good = check_response(options.response, !options.machines.empty()); !good) return good;
   if (auto good = check_of(options.exit_codes); !good) return std::unexpected(good.error());
   if (auto good = cpus_of(options.cpus, !options.machines.empty()); !good)

@@ -42,7 +42,7 @@ std::string name_from(const std::string& text) {
 Result<std::vector<Version>> named(const std::vector<std::string>& texts) {
   if (texts.size() < 2)
     return fail(
-        "name at least two versions, as in: stabctl ab -- 'sort -n numbers' 'sort -g "
+        "name at least two versions, for example: stabctl ab -- 'sort -n numbers' 'sort -g "
         "numbers'; "
         "'stabctl ab --help' has more examples");
   std::set<std::string> known;
@@ -140,7 +140,7 @@ Result<std::vector<Version>> versions_of_commands(const std::vector<std::string>
   for (const std::string& command : commands) {
     if (command.starts_with('-'))
       return fail(fmt::format(
-          "{} is an option, not a command: put each command into quotes, as in: stabctl ab "
+          "{} is an option, not a command: put each command into quotes, for example: stabctl ab "
           "-- 'sort -n numbers' 'sort -g numbers'",
           one_line(command, 100)));
     if (command.empty())

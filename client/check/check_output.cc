@@ -220,7 +220,7 @@ std::vector<std::string> exclusion_lines(const plan::Plan& plan,
   std::vector<std::string> lines;
   for (const plan::Exclusion& rule : plan.exclude) {
     const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
-    lines.push_back(fmt::format("excluded where {} ({})", plan::describe(rule), quantity.meaning));
+    lines.push_back(fmt::format("excluded if {} ({})", plan::describe(rule), quantity.meaning));
     if (const std::string one = words_of_one(rule, quantity); !one.empty())
       lines.push_back("  " + one);
     if (const std::string why = why_absent(quantity, here); !why.empty())

@@ -133,7 +133,7 @@ TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
   const std::vector here{counters::counted("context-switches-involuntary", "", 0)};
   EXPECT_THAT(
       exclusion_lines(plan_with({switches}), here),
-      ElementsAre("excluded where involuntary_switches_per_s > 50 (how often other processes took "
+      ElementsAre("excluded if involuntary_switches_per_s > 50 (how often other processes took "
                   "the program's CPU)",
                   "  in a trial shorter than 20 ms, a single event already exceeds the limit",
                   "excluded trials are repeated at the end of their block, up to 1 time each"));

@@ -123,8 +123,8 @@ std::string LivePage::text(bool newer) const {
       .remark = remark(newer),
       .after = fmt::format(
           "stabctl no longer answers; this is the last page it showed. To continue, enter the "
-          "same command again. To print the report, enter 'stabctl report {} --format html' (add "
-          "'--folder FOLDER' for the folder of a 'stabctl run').",
+          "same command again. To print the report, enter 'stabctl report {} --format html' (for "
+          "an experiment of 'stabctl run', add '--folder FOLDER').",
           id_),
       .report = reports_,
       .pace = newer ? soon : pace,

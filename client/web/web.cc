@@ -126,7 +126,7 @@ class Watch {
     if (followed_.progress.final)
       tell(fmt::format(
           "experiment {} has ended, so no page is served: 'stabctl report {} --format html' prints "
-          "the report (add --folder FOLDER for the folder of a 'stabctl run')",
+          "the report (for an experiment of 'stabctl run', add --folder FOLDER)",
           id_, id_));
     else
       tell(fmt::format("live report, for browsers on this machine: {}", server_.url()));

@@ -525,7 +525,7 @@ bool may_be_tracepoint(std::string_view name) {
 }
 
 constexpr std::string_view sides =
-    "the modifiers 'u' (only user code) and 'k' (only kernel code), as in 'cycles:u'";
+    "the modifiers 'u' (only user code) and 'k' (only kernel code), for example 'cycles:u'";
 
 std::unexpected<Error> unknown(std::string_view name) {
   const std::string event = shown_name(without_attributes(name), true);

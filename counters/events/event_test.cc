@@ -111,7 +111,7 @@ TEST_F(Events, AMisspeltOneGetsTheNearest) {
 TEST_F(Events, AnAttributeThatIsNone) {
   EXPECT_EQ(wrong("cycles:x"),
             "the event 'cycles' does not have this attribute; it has the modifiers 'u' (only user "
-            "code) and 'k' (only kernel code), as in 'cycles:u'");
+            "code) and 'k' (only kernel code), for example 'cycles:u'");
   // Neither side, or guests. On some CPUs 'cycles' is an event that libpfm knows without 'h'.
   for (const char* name : {"cycles:u=0", "page-faults:u=0:k=0", "cycles:h", "cycles:mg",
                            "cycles:mg:mh", "amd64_fam19h_zen4::RETIRED_INSTRUCTIONS:h"})

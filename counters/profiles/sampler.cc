@@ -132,8 +132,8 @@ std::expected<Sampler::Ring, std::string> Sampler::open_ring(const Event& event,
   void* memory = mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED)
     return std::unexpected(
-        errno == EPERM ? std::string("the kernel gives this user no more memory for samples: sudo "
-                                     "sysctl kernel.perf_event_mlock_kb=2048 allows more")
+        errno == EPERM ? std::string("the kernel gives this user no more memory for samples: to "
+                                     "allow more, run sudo sysctl kernel.perf_event_mlock_kb=2048")
                        : fmt::format("no memory for samples: {}", std::strerror(errno)));
   return Ring(std::move(fd), memory, size);
 }

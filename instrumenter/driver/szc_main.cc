@@ -54,8 +54,8 @@ Our own flags, and the environment variables that do the same where flags get lo
 A compiler may also be a command, such as "ccache clang-22". STAB_CLANG is an older name of STAB_CC.
 If ccache calls szc (ccache szc), set CCACHE_COMPILERCHECK="%compiler% --stab-version", so that ccache notices other
 compilers and other values of STAB_OFF and STAB_STACK.
-Frames get pads if szc has a pass for the version of clang (--stab-compilers lists them). Functions move with any clang
-and with gcc. gcc's -flto does not work with szc.
+Frames get pads if szc has a pass for the version of clang (--stab-compilers lists the versions). Functions move with
+any clang and with gcc. gcc's -flto does not work with szc.
 )";
 }
 

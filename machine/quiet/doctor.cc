@@ -268,11 +268,14 @@ class Examination {
       add("rights", Grade::fair, found, meaning, mend);
     };
     if (why == Access::read_only)
-      return say("the file is mounted read-only, as in a container, so even root cannot change it",
-                 "change the settings on the host, or start the container with --privileged");
+      return say(
+          "the file is mounted read-only (for example in a container), so even root cannot change "
+          "it",
+          "change the settings on the host, or start the container with --privileged");
     if (why == Access::nobody)
       return say(
-          "this process runs as root, but without the rights of the machine's root, as in a user "
+          "this process runs as root, but without the rights of the machine's root, for example in "
+          "a user "
           "namespace",
           "change the settings on the host");
     say("stabd and 'stabctl quiet apply' can change settings only as root",
@@ -490,8 +493,8 @@ std::string limit_of_kernel(const std::string& root) {
   if (std::from_chars(major.ptr + 1, end, version.second).ec != std::errc()) return "";
   if (version >= least) return "";
   return fmt::format(
-      "with Linux {}.{}, functions of a program that szc built stop moving when its second thread "
-      "starts, so a run of a program with several threads has one layout",
+      "with Linux {}.{}, szc's runtime stops moving functions when a program starts its second "
+      "thread, so a run of a program with several threads has one layout",
       version.first, version.second);
 }
 

@@ -200,7 +200,7 @@ constexpr std::array table{
          .missing = Grade::fair,
          .needs = "root privileges; the machine must have a cpufreq driver (few virtual machines "
                   "have one)",
-         .effect = "the frequency follows the load: the first milliseconds of a trial run slower",
+         .effect = "the frequency follows the load: a trial runs slower in its first milliseconds",
          .boot = "cpufreq.default_governor=performance"},
     Knob{.name = "energy_preference",
          .files = {{{"/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference",

@@ -235,12 +235,13 @@ inline constexpr Key keys[] = {
      "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},
 
     {"stated.compiler", Text{is_question, question_rule},
-     "the compiler that szc called for programs that exist already; reports name it if szc built "
+     "for programs that exist already: the compiler that szc called; reports name it if szc built "
      "all programs"},
     {"stated.beside", Text{is_question, question_rule},
      "a name for the `beside` commands; reports show this name instead of the commands"},
     {"stated.heap_cost", Text{is_question, question_rule},
-     "the cost of random heap blocks, or the change that they cause, as in `costs +0.4 % of CPU "
+     "the cost of random heap blocks, or the change that they cause, for example `costs +0.4 % of "
+     "CPU "
      "time`; reports show it if "
      "heap blocks are random"},
     {"stated.why_no_heap", Text{is_question, question_rule},
@@ -256,7 +257,7 @@ inline constexpr Key keys[] = {
     {"design.order", Choice{words::orders, "randomized-blocks"},
      "the order of trials; `randomized-blocks` is the only choice"},
     {"design.cells", Several{1, 1'000, "tables"},
-     "for `custom`: the level of each treatment in each cell, as in `{ opt = \"O2\" }`",
+     "for `custom`: the level of each treatment in each cell, for example `{ opt = \"O2\" }`",
      "required for `custom`"},
     {"design.stop.rule", Choice{words::rules},
      "`precision` ends the experiment when every change is known precisely enough, and "
@@ -278,7 +279,8 @@ inline constexpr Key keys[] = {
     {"design.comparisons", Count{2, 10'000, 20},
      "for `calibration`: how often each benchmark is compared with itself"},
     {"design.generators", Several{1, max_fractional_treatments - 1, "texts"},
-     "for `fractional`: how the levels of some treatments follow from the levels of others, as in "
+     "for `fractional`: how the levels of some treatments follow from the levels of others, for "
+     "example "
      "`[\"d = a:b:c\"]`",
      "required without `resolution`"},
     {"design.resolution", Count{3, max_fractional_treatments},
@@ -317,7 +319,8 @@ inline constexpr Key keys[] = {
      "the time that a thread virtually saves at each visit to `STAB_ARRIVAL`, at most 10s", "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
-     "a rule, as in `\"steal_share > 1%\"`; a trial that matches the rule counts as disturbed and "
+     "a rule, for example `\"steal_share > 1%\"`; a trial that matches the rule counts as "
+     "disturbed and "
      "runs again (\"Excluding disturbed trials\")",
      "required"},
 
@@ -331,7 +334,8 @@ inline constexpr Key keys[] = {
      "a group (\"Sets that take turns\")",
      "none"},
     {"measure.profile", Text{is_event, event_rule},
-     "the event to sample, as in `task-clock:u`; the samples show in which functions each trial "
+     "the event to sample, for example `task-clock:u`; the samples show in which functions each "
+     "trial "
      "spends its time (`stabctl profile`; \"Profiles\")",
      "none"},
     {"measure.profile_hz", Count{1, 10'000, 997},
@@ -367,7 +371,7 @@ inline constexpr Key keys[] = {
     {"measure.output.benchmarks", Texts{is_name, name_rule}, "the benchmarks that print the number",
      "all benchmarks"},
     {"measure.derived.NAME", Text{is_formula, formula_rule},
-     "a value that is computed for each trial from the trial's readings, as in `ipc = "
+     "a value that is computed for each trial from the trial's readings, for example `ipc = "
      "\"instructions / cycles\"` (\"Measures of your own\")"},
 
     {"machine.cpus", Count{1, 1024, 1}, "the number of CPUs that are reserved for a trial"},

@@ -78,7 +78,8 @@ void read_build(const Table& table, DraftBenchmark& draft) {
 }
 
 void read_run(const Table& table, DraftBenchmark& draft) {
-  table.require("run", R"(an array with the program and its arguments, as in ["${OUT}", "100"])");
+  table.require("run",
+                R"(an array with the program and its arguments, for example ["${OUT}", "100"])");
   const auto words = given<"benchmark.run">(table);
   if (!words) return;
   const Pair& pair = *table.find("run");

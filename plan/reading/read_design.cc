@@ -63,7 +63,8 @@ DraftCell read_cell(const Value& item, const Table& design) {
 }
 
 void read_cells(const Table& table, Draft& draft) {
-  const Items* items = table.items("cells", R"(an array of cells, as in [ { opt = "O2" }, ... ])");
+  const Items* items =
+      table.items("cells", R"(an array of cells, for example [ { opt = "O2" }, ... ])");
   if (items == nullptr) return;
   const Pair& pair = *table.find("cells");
   constexpr Several allowed = kind_of<"design.cells">;
@@ -76,7 +77,7 @@ void read_cells(const Table& table, Draft& draft) {
     if (std::holds_alternative<Pairs>(item.data))
       draft.cells.push_back(read_cell(item, table));
     else
-      table.refuse_item(pair, item, R"(a table, as in { opt = "O2", aslr = "true" })");
+      table.refuse_item(pair, item, R"(a table, for example { opt = "O2", aslr = "true" })");
   }
 }
 
@@ -379,7 +380,8 @@ std::optional<Bounds> read_bounds(const Table& table, StopRule rule) {
 
 std::optional<Stop> read_precision(const Table& table) {
   refuse_key(table, "looks", "sequential");
-  table.require("half_width", R"(the largest half-width that an interval may have, as in "0.5%")");
+  table.require("half_width",
+                R"(the largest half-width that an interval may have, for example "0.5%")");
   const auto half_width = given<"design.stop.half_width">(table);
   const auto bounds = read_bounds(table, StopRule::precision);
   if (!half_width || !bounds) return std::nullopt;
@@ -482,7 +484,8 @@ bool belongs(const Table& table, std::string_view key, DesignKind kind, Draft& d
 }
 
 void read_generators(const Table& table, Draft& draft) {
-  const auto texts = table.texts("generators", is_filled_word, R"(texts, as in ["d = a:b:c"])");
+  const auto texts =
+      table.texts("generators", is_filled_word, R"(texts, for example ["d = a:b:c"])");
   if (!texts) return;
   const Pair& pair = *table.find("generators");
   draft.study.at = pair.at;

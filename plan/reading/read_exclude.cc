@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t most_rules = 20;
 constexpr std::string_view form =
-    "a quantity, then one of > >= < <=, then a number, as in \"involuntary_switches_per_s > 50\"";
+    "a quantity, then one of > >= < <=, then a number, for example \"involuntary_switches_per_s > "
+    "50\"";
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t from = text.find_first_not_of(' ');

@@ -81,7 +81,7 @@ const std::map<std::string_view, Builtin>& builtins() {
       {"aslr", {.kind = FactorKind::aslr, .rule = std::string(flag_rule), .read = read_flag}},
       {"arrival_speedup",
        {.kind = FactorKind::arrival_speedup,
-        .rule = "a time from \"0ns\" to \"10s\", as in \"250us\"",
+        .rule = "a time from \"0ns\" to \"10s\", for example \"250us\"",
         .read = read_time}}};
   return rows;
 }
@@ -169,7 +169,7 @@ void read_level(const Pair& pair, const Table& levels, std::vector<Level>& read,
     draft.problems.add(pair.at, fmt::format("'{}' is not a valid name for a level: use {}",
                                             levels.path(pair.key), name_rule));
   if (!std::holds_alternative<Pairs>(pair.value.data)) {
-    levels.refuse(pair, R"(a table of variables, as in { CFLAGS = "-O2" })");
+    levels.refuse(pair, R"(a table of variables, for example { CFLAGS = "-O2" })");
     return;
   }
   const Table table(draft.problems, pair.value, levels.path(pair.key));
@@ -251,10 +251,10 @@ void add_revision(const NamedRevision& given, const std::string& path, const Var
                     .revision = commit == commits.end() ? given.revision : commit->second};
   for (const Level& other : levels) {
     if (other.name == level.name)
-      return refuse(
-          fmt::format("two levels have the name '{}': give them different names, as in {{ before = "
-                      "\"main\", after = \".\" }}",
-                      level.name));
+      return refuse(fmt::format(
+          "two levels have the name '{}': give them different names, for example {{ before = "
+          "\"main\", after = \".\" }}",
+          level.name));
     if (other.revision == level.revision)
       return refuse(
           fmt::format("the levels '{}' and '{}' are the same revision: change or remove one",
@@ -283,9 +283,10 @@ void read_revisions(const Pair& factor, const Table& table, const Variables& com
   const auto given = revisions_in(pair, table, draft);
   if (draft.problems.count() > before) return;
   if (given.size() < 2 || given.size() > most) {
-    draft.problems.add(pair.at, fmt::format("'{}' must have 2 to {} revisions, as in [\"main\", "
-                                            "\".\"], not {}",
-                                            path, most, given.size()));
+    draft.problems.add(pair.at,
+                       fmt::format("'{}' must have 2 to {} revisions, for example [\"main\", "
+                                   "\".\"], not {}",
+                                   path, most, given.size()));
     return;
   }
   FixedLevels read;
@@ -303,12 +304,12 @@ void read_user_factor(const Pair& pair, const Variables& commits, Draft& draft) 
         "random' is only for the built-in factors env_bytes, link_order, link_padding and layout",
         pair, draft.problems);
   else
-    table.require("levels", R"(two levels or more, as in { O2 = { CFLAGS = "-O2" }, ... })");
+    table.require("levels", R"(two levels or more, for example { O2 = { CFLAGS = "-O2" }, ... })");
   const Pair* given = table.find("levels");
   if (given == nullptr) return;
   if (!std::holds_alternative<Pairs>(given->value.data)) {
-    refuse_shape(*given, R"(levels' must be a table, as in { O2 = { CFLAGS = "-O2" }, ... })", pair,
-                 draft.problems);
+    refuse_shape(*given, R"(levels' must be a table, for example { O2 = { CFLAGS = "-O2" }, ... })",
+                 pair, draft.problems);
     return;
   }
   const Table levels(draft.problems, given->value, table.path("levels"));

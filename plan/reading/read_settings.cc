@@ -153,7 +153,7 @@ void read_wait(const Table& table, Draft& draft) {
     if (const Pair* pair = table.find(name))
       draft.problems.add(pair->at,
                          fmt::format("'machine.{}' has no effect without 'machine.wait_for_quiet': "
-                                     "add that key, as in wait_for_quiet = \"2min\"",
+                                     "add that key, for example wait_for_quiet = \"2min\"",
                                      name));
 }
 

@@ -214,7 +214,7 @@ std::string with_defaults(const std::string& text) {
   if (gets_pads(*plan)) keys += pads_by_default;
   if (gets_clang(*plan)) keys += clang_by_default();
   if (keys.empty()) return text;
-  const std::string result = fmt::format("{}{}defaults for what the plan does not mention.{}{}",
+  const std::string result = fmt::format("{}{}defaults for keys that the plan does not set.{}{}",
                                          text, mark_of_defaults, header_of_defaults, keys);
   // The plan has such a table already, or would become too long.
   return read_plan(result) ? result : text;

@@ -74,7 +74,7 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
   EXPECT_THAT(more(factor + "[causal]\narrival_speedup = '1us'\n"),
               HasSubstr("remove one of them"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['0us', '11s']\n"),
-              HasSubstr("a time from \"0ns\" to \"10s\", as in \"250us\""));
+              HasSubstr("a time from \"0ns\" to \"10s\", for example \"250us\""));
   EXPECT_THAT(more("[factor.arrival_speedup]\nlevels = ['1ms', '1000us']\n"),
               HasSubstr("has the level 1000us twice"));
   EXPECT_THAT(more("[factor.arrival_speedup]\nrandom = { per = 'block' }\n"),

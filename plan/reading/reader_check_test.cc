@@ -178,11 +178,12 @@ TEST(ReaderDesign, CellsBelongToCustomDesigns) {
             "p:8:1: 'design.cells' is missing: a \"custom\" design lists its cells\n");
   EXPECT_EQ(more("[design]\nkind = 'custom'\ncells = []\n" + opt),
             "p:9:1: 'design.cells' must list 1 to 1000 cells, not 0\n");
-  EXPECT_EQ(more("[design]\nkind = 'custom'\ncells = [ 'O2', { opt = [] } ]\n" + opt),
-            "p:9:11: each item of 'design.cells' must be a table, as in { opt = \"O2\", aslr = "
-            "\"true\" }, "
-            "not \"O2\"\n"
-            "p:9:19: 'design.cells.opt' must be the name of a level, not an array\n");
+  EXPECT_EQ(
+      more("[design]\nkind = 'custom'\ncells = [ 'O2', { opt = [] } ]\n" + opt),
+      "p:9:11: each item of 'design.cells' must be a table, for example { opt = \"O2\", aslr = "
+      "\"true\" }, "
+      "not \"O2\"\n"
+      "p:9:19: 'design.cells.opt' must be the name of a level, not an array\n");
 }
 
 TEST(ReaderDesign, CellsNameEveryTreatmentOnce) {

@@ -29,10 +29,11 @@ TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
 }
 
 TEST(ReaderFactor, HasTwoLevelsOrMore) {
-  EXPECT_EQ(factor("[factor.opt]\n"),
-            "p:7:1: 'factor.opt.levels' is missing: add two levels or more, as in { O2 = { CFLAGS "
-            "= \"-O2\" "
-            "}, ... }\n");
+  EXPECT_EQ(
+      factor("[factor.opt]\n"),
+      "p:7:1: 'factor.opt.levels' is missing: add two levels or more, for example { O2 = { CFLAGS "
+      "= \"-O2\" "
+      "}, ... }\n");
   EXPECT_EQ(factor("[factor.opt]\nlevels = { O2 = { CFLAGS = '-O2' } }\n"),
             "p:8:1: 'factor.opt.levels' must have 2 to 1000 levels, not 1\n");
   std::string many = "[factor.opt.levels]\n";
@@ -42,14 +43,15 @@ TEST(ReaderFactor, HasTwoLevelsOrMore) {
 }
 
 TEST(ReaderFactor, LevelsAreTablesOfVariables) {
+  EXPECT_EQ(factor("[factor.opt]\nlevels = ['-O2', '-O3']\n"),
+            "p:8:1: 'factor.opt.levels' must be a table, for example { O2 = { CFLAGS = \"-O2\" }, "
+            "... }\n");
   EXPECT_EQ(
-      factor("[factor.opt]\nlevels = ['-O2', '-O3']\n"),
-      "p:8:1: 'factor.opt.levels' must be a table, as in { O2 = { CFLAGS = \"-O2\" }, ... }\n");
-  EXPECT_EQ(factor("[factor.opt]\nlevels = { O2 = '-O2', O3 = { } }\n"),
-            "p:8:12: 'factor.opt.levels.O2' must be a table of variables, as in { CFLAGS = \"-O2\" "
-            "}, not "
-            "\"-O2\"\n"
-            "p:8:24: 'factor.opt.levels.O3' sets no variable: add one that a benchmark uses\n");
+      factor("[factor.opt]\nlevels = { O2 = '-O2', O3 = { } }\n"),
+      "p:8:12: 'factor.opt.levels.O2' must be a table of variables, for example { CFLAGS = \"-O2\" "
+      "}, not "
+      "\"-O2\"\n"
+      "p:8:24: 'factor.opt.levels.O3' sets no variable: add one that a benchmark uses\n");
   EXPECT_EQ(
       factor("[factor.opt]\nlevels = { 'O 2' = { CFLAGS = '-O2' }, O3 = { CFLAGS = 3 } }\n"),
       "p:8:12: 'factor.opt.levels.O 2' is not a valid name for a level: use 1 to 64 of the "
@@ -80,10 +82,11 @@ TEST(ReaderFactor, AVariableBelongsToOneFactor) {
 }
 
 TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
-  EXPECT_EQ(factor("[factor.env_byte]\nlevels = [0, 100]\n"),
-            "p:8:1: 'factor.env_byte.levels' must be a table, as in { O2 = { CFLAGS = \"-O2\" }, "
-            "... }, did "
-            "you mean 'env_bytes'?\n");
+  EXPECT_EQ(
+      factor("[factor.env_byte]\nlevels = [0, 100]\n"),
+      "p:8:1: 'factor.env_byte.levels' must be a table, for example { O2 = { CFLAGS = \"-O2\" }, "
+      "... }, did "
+      "you mean 'env_bytes'?\n");
   EXPECT_EQ(
       factor("[factor.linkorder]\nrandom = { per = 'block' }\n"),
       "p:8:1: 'factor.linkorder.random' is only for the built-in factors env_bytes, link_order, "
@@ -185,13 +188,13 @@ TEST(ReaderFactor, RevisionsAreLevelsWithNames) {
 }
 
 TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
-  EXPECT_EQ(
-      factor("[factor.v]\nrevisions = ['main']\n"),
-      "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, as in [\"main\", \".\"], not "
-      "1\n");
+  EXPECT_EQ(factor("[factor.v]\nrevisions = ['main']\n"),
+            "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, for example [\"main\", "
+            "\".\"], not "
+            "1\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['a/b', 'a~b']\n"),
             "p:8:21: 'factor.v.revisions': two levels have the name 'a-b': give them different "
-            "names, as in { before = \"main\", after = \".\" }\n");
+            "names, for example { before = \"main\", after = \".\" }\n");
   EXPECT_EQ(factor("[factor.v]\nrevisions = { a = 'main', b = 'main' }\n"),
             "p:8:27: 'factor.v.revisions': the levels 'a' and 'b' are the same revision: change or "
             "remove one\n");

@@ -120,7 +120,8 @@ TEST(ReaderDefaults, AreBounded) {
 
 TEST(ReaderDefaults, DurationsHaveAUnitAndAreAboveZero) {
   const std::string rule =
-      "must be a duration above 0 and at most 24 hours, as in \"500ms\", \"60s\" or \"10min\", "
+      "must be a duration above 0 and at most 24 hours, for example \"500ms\", \"60s\" or "
+      "\"10min\", "
       "not ";
   EXPECT_EQ(more("[defaults]\ntimeout = 60\n"), "p:7:1: 'defaults.timeout' " + rule + "60\n");
   EXPECT_EQ(more("[defaults]\ntimeout = '60'\n"), "p:7:1: 'defaults.timeout' " + rule + "\"60\"\n");
@@ -228,10 +229,10 @@ TEST(ReaderBenchmark, RunIsAnArrayOfTexts) {
   const auto run = [](const std::string& value) {
     return problems_of("[experiment]\nname = 'x'\n[[benchmark]]\nname = 'b'\n" + value);
   };
-  EXPECT_EQ(
-      run(""),
-      "p:3:1: 'benchmark.run' is missing: add an array with the program and its arguments, as in "
-      "[\"${OUT}\", \"100\"]\n");
+  EXPECT_EQ(run(""),
+            "p:3:1: 'benchmark.run' is missing: add an array with the program and its arguments, "
+            "for example "
+            "[\"${OUT}\", \"100\"]\n");
   EXPECT_EQ(run("run = '/bin/true'"),
             "p:5:1: 'benchmark.run' must be an array of texts, not \"/bin/true\"\n");
   EXPECT_EQ(
@@ -461,8 +462,8 @@ TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
   EXPECT_EQ(
       more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
       "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': add that key, "
-      "as in wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
-      "without 'machine.wait_for_quiet': add that key, as in wait_for_quiet = \"2min\"\n");
+      "for example wait_for_quiet = \"2min\"\np:8:1: 'machine.quiet_temperature_c' has no effect "
+      "without 'machine.wait_for_quiet': add that key, for example wait_for_quiet = \"2min\"\n");
   EXPECT_THAT(more("[machine]\nwait_for_quiet = '0s'\n"), HasSubstr("machine.wait_for_quiet"));
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }
@@ -485,16 +486,17 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
 }
 
 TEST(ReaderAnalysis, IsBounded) {
-  EXPECT_EQ(more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
-            "p:7:1: 'analysis.response' must be wall, user, system, cpu, relative_cpu, max_rss, "
-            "main_to_exit, region, code-size, compile-time, 'region-NAME-ns' or "
-            "'region-NAME-count', an event of 'measure.counters' or 'measure.rotate', a count of "
-            "'measure.simulate', or the name of a measure, not wal, did you mean 'wall'?\n"
-            "p:8:1: 'analysis.log' must be true or false, not 1\n"
-            "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
-            "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, as in "
-            "\"1%\", not "
-            "\"0%\"\n");
+  EXPECT_EQ(
+      more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
+      "p:7:1: 'analysis.response' must be wall, user, system, cpu, relative_cpu, max_rss, "
+      "main_to_exit, region, code-size, compile-time, 'region-NAME-ns' or "
+      "'region-NAME-count', an event of 'measure.counters' or 'measure.rotate', a count of "
+      "'measure.simulate', or the name of a measure, not wal, did you mean 'wall'?\n"
+      "p:8:1: 'analysis.log' must be true or false, not 1\n"
+      "p:9:1: 'analysis.alpha' must be a number from 0.0001 to 0.5, not 0.6\n"
+      "p:10:1: 'analysis.equivalence' must be a percentage above 0 and at most 100, for example "
+      "\"1%\", not "
+      "\"0%\"\n");
   for (const std::string wrong : {"'1'", "'101%'", "'-1%'", "'nan%'", "1", "0.01"})
     EXPECT_NE(more("[analysis]\nequivalence = " + wrong), "") << wrong;
   EXPECT_NE(more("[analysis]\nalpha = nan\n"), "");

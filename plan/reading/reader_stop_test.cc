@@ -86,7 +86,7 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
             "did you mean 'precision'?\n");
   EXPECT_EQ(problems_of(with_stop("{ rule = 'precision', half_with = '1%', max = 50 }")),
             "p:8:8: 'design.stop.half_width' is missing: add the largest half-width that an "
-            "interval may have, as in \"0.5%\"\n"
+            "interval may have, for example \"0.5%\"\n"
             "p:8:30: unknown key 'design.stop.half_with', did you mean 'half_width'?\n");
   EXPECT_EQ(problems_of(with_stop("{ rule = 'sequential' }")),
             "p:8:8: 'design.stop.max' is missing: add the largest number of blocks\n");

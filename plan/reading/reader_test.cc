@@ -255,7 +255,7 @@ TEST(Reader, MessagesHoldNoControlCharacters) {
                              "\"\\n\\u0007\"\n"),
       "p:7:1: 'variables. [31m ' is not a valid name for a variable: use 1 to 64 of the characters "
       "A-Z a-z 0-9 _, not beginning with a digit\np:9:1: 'defaults.timeout' must be a duration "
-      "above 0 and at most 24 hours, as in \"500ms\", \"60s\" or \"10min\", not \"  \"\n");
+      "above 0 and at most 24 hours, for example \"500ms\", \"60s\" or \"10min\", not \"  \"\n");
 }
 
 TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {

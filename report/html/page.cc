@@ -192,8 +192,8 @@ Markup plan_part(const Document& document, const Background& background) {
   markup.leaf("dt", "Replay a trial").open("dd");
   markup.leaf("code", fmt::format("stabctl replay {} POSITION", document.id))
       .text(
-          " (tables of trials in order list the positions; after 'stabctl run', add --folder "
-          "FOLDER)");
+          " (tables of trials in order list the positions; for an experiment of 'stabctl "
+          "run', add --folder FOLDER)");
   markup.close().close();
   if (!background.builds.empty()) markup.add(folded_table(builds_table(background), "Builds"));
   folded_text(markup, "The plan as it was submitted", background.plan);

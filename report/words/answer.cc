@@ -634,12 +634,13 @@ std::string correction_words(const Effect& effect, const Spec& spec) {
   std::string text;
   if (within_margin(effect, spec) && effect.p_same_adjusted)
     text += fmt::format(
-        "; this comparison alone would be the same within {:.4g} %, but not after the correction "
+        "; this comparison alone would count as the same within {:.4g} %, but not after the "
+        "correction "
         "for all comparisons (adjusted {})",
         100 * *spec.equivalence, p_words(*effect.p_same_adjusted));
   if (excludes_none(effect) && effect.p_adjusted)
     text += fmt::format(
-        "; this comparison alone would be a change, but not after the correction for all "
+        "; this comparison alone would count as a change, but not after the correction for all "
         "comparisons (adjusted {})",
         p_words(*effect.p_adjusted));
   return text;

@@ -135,9 +135,10 @@ TEST(Answer, AnUnsureOneSaysHowMuchItMayBe) {
 }
 
 TEST(Answer, AnUnsureOneWhoseOwnIntervalExcludesNoChangeSaysWhy) {
-  EXPECT_THAT(answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
-              HasSubstr("; this comparison alone would be a change, but not after the correction "
-                        "for all comparisons (adjusted p = 0.07)"));
+  EXPECT_THAT(
+      answer(with({effect(Verdict::unsure, 1.05, 1.01, 1.09)})),
+      HasSubstr("; this comparison alone would count as a change, but not after the correction "
+                "for all comparisons (adjusted p = 0.07)"));
 }
 
 TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
@@ -145,9 +146,10 @@ TEST(Answer, AnUnsureOneThatWouldBeTheSameByItselfSaysWhy) {
   analysis.spec.equivalence = 0.01;
   analysis.effects[0].p_same = 0.04;
   analysis.effects[0].p_same_adjusted = 0.08;
-  EXPECT_THAT(answer(analysis),
-              HasSubstr("; this comparison alone would be the same within 1 %, but not after the "
-                        "correction for all comparisons (adjusted p = 0.08)"));
+  EXPECT_THAT(
+      answer(analysis),
+      HasSubstr("; this comparison alone would count as the same within 1 %, but not after the "
+                "correction for all comparisons (adjusted p = 0.08)"));
 }
 
 TEST(Answer, AnUnsureOneSaysWhatCouldHaveBeenSeenAndWhatItTakes) {

@@ -627,9 +627,9 @@ void CommandLine::add_analyze() {
   analyze->add_option("--alpha", a.alpha, "Significance level of the tests")
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.499));
-  analyze->add_option(
-      "--margin,--equivalence", a.equivalence,
-      "Smallest change that matters, as in 1%; without this option, no verdict can be 'the same'");
+  analyze->add_option("--margin,--equivalence", a.equivalence,
+                      "Smallest change that matters, for example 1%; without this option, no "
+                      "verdict can be 'the same'");
   analyze
       ->add_option(
           "--type", a.sums_of_squares,

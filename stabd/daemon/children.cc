@@ -127,7 +127,7 @@ Result<Fd> nameless_file(const std::string& folder) {
   if (file) return file;
   std::string path = folder + "/answer-XXXXXX";
   file = Fd(mkostemp(path.data(), O_CLOEXEC));
-  if (!file) return fail_errno("cannot make the answer's file in " + folder);
+  if (!file) return fail_errno("cannot make a file for the answer in " + folder);
   unlink(path.c_str());
   return file;
 }

@@ -99,7 +99,7 @@ Result<protocol::ReadRequest> reading_of(const protocol::ReportRequest& request)
 
 Result<protocol::ReadRequest> reading_of(const protocol::CompareRequest& request) {
   if (request.ids.empty() || request.ids.size() > 2)
-    return fail("'compare' takes one or two experiments, as in 'stabctl compare 1 2'");
+    return fail("'compare' takes one or two experiments, for example 'stabctl compare 1 2'");
   return reading_as(protocol::Reading::compare, request);
 }
 

@@ -105,8 +105,8 @@ void Retries::go_on() {
     spdlog::error("the retry of experiment {} waits: {}", id, more.error().message);
     if (Asker* const client = std::exchange(retries_.front().client, nullptr))
       client->answer(protocol::encode_refusal(
-          fmt::format("the retry of experiment {} has begun and will continue by itself as soon as "
-                      "its trials can be stored: {}",
+          fmt::format("the retry of experiment {} has begun, but its trials cannot be stored now. "
+                      "stabd tries again until they can be stored. The error: {}",
                       id, more.error().message)));
     retries_.pass();
     timer_->start(retry_after_trouble);

@@ -148,7 +148,7 @@ TEST_F(RetriesTest, OneThatHasBegunContinuesAfterTroubleWithTheDisk) {
   while (stored(row.id).state == "done") clock_.pass(1ms);
   refuse_writing(true);
   clock_.pass(100ms);
-  EXPECT_THAT(client_.got, HasSubstr("has begun and will continue by itself"));
+  EXPECT_THAT(client_.got, HasSubstr("has begun, but its trials cannot be stored now"));
   EXPECT_TRUE(retries_->is_retried(row.id));
   refuse_writing(false);
   clock_.pass(1800ms);

@@ -1001,9 +1001,11 @@ TEST_F(Ab, WhatCannotBeComparedIsRefusedBeforeAnythingIsMeasured) {
               AllOf(HasSubstr("--metric nope: "), HasSubstr("Give one of wall, user, "),
                     HasSubstr("'stabctl counters'")));
   for (const char* codes : {"", "x", "256", "-1", "0,", "0;1"})
-    EXPECT_THAT(refusal({"--exit-codes", codes, "--", "true", "exit 0"}), HasSubstr("as in 0,1"));
+    EXPECT_THAT(refusal({"--exit-codes", codes, "--", "true", "exit 0"}),
+                HasSubstr("for example 0,1"));
   for (const char* cpus : {"x", "1x", "2-", "1-0"})
-    EXPECT_THAT(refusal({"--cpu", cpus, "--", "true", "exit 0"}), HasSubstr("as in 1 or 2-3"));
+    EXPECT_THAT(refusal({"--cpu", cpus, "--", "true", "exit 0"}),
+                HasSubstr("for example 1 or 2-3"));
   EXPECT_THAT(refusal({"--cpu", "1022", "--", "true", "exit 0"}),
               AllOf(HasSubstr("CPU 1022 was requested, but only "), HasSubstr("can be used here")));
   EXPECT_THAT(refusal({"--env", "NO_SUCH_VARIABLE", "--", "true", "exit 0"}),

@@ -154,8 +154,8 @@ TEST_F(CausalLoadTest, WhatIsNoLoadOrCannotBeReachedIsRefusedWithWhatToChange) {
     return made.err;
   };
   const Words arrives{"arrive", "30"};
-  EXPECT_THAT(refused({"--load", "0x"}, arrives), HasSubstr("needs loads, as in 1.25x"));
-  EXPECT_THAT(refused({"--load=-1x"}, arrives), HasSubstr("needs loads, as in 1.25x"));
+  EXPECT_THAT(refused({"--load", "0x"}, arrives), HasSubstr("needs loads, for example 1.25x"));
+  EXPECT_THAT(refused({"--load=-1x"}, arrives), HasSubstr("needs loads, for example 1.25x"));
   EXPECT_THAT(refused({"--load", "0.5x"}, arrives), HasSubstr("the lowest load is 1x"));
   EXPECT_THAT(refused({"--load", "2x", "--arrival-speedup", "1ms"}, arrives),
               HasSubstr("give either --load or --arrival-speedup"));

@@ -374,7 +374,7 @@ TEST_F(CausalRunTest, WhatCannotBeProfiledIsRefusedWithWhatToChange) {
   EXPECT_THAT(refused({"--progress", "hot.c:4000"}, program),
               HasSubstr("--progress: there is no code for hot.c:4000"));
   EXPECT_THAT(refused({"--speedup", "25%"}, program), HasSubstr("needs --end-to-end and --line"));
-  EXPECT_THAT(refused({"--speedup", "x"}, program), HasSubstr("as in 25%"));
+  EXPECT_THAT(refused({"--speedup", "x"}, program), HasSubstr("for example 25%"));
   EXPECT_THAT(refused({"--sample-period", "1us"}, program), HasSubstr("--sample-period needs"));
   EXPECT_THAT(refused({"--binary", lab_.path("no*")}, program), HasSubstr("no file matches"));
   const Output scope = causal({"--scope", "nothing", "--", program, "1"});

@@ -158,7 +158,7 @@ TEST_F(Exclusion, AnArchiveCarriesThemToAnotherDatabaseWithTheSameReport) {
 TEST_F(Exclusion, CheckExplainsTheRules) {
   lab_.write("plan.toml", plan_of("'3'"));
   const Output check = lab_.ctl({"check", "plan.toml"});
-  EXPECT_THAT(check.out, HasSubstr("excluded where voluntary_switches_per_s > 50"));
+  EXPECT_THAT(check.out, HasSubstr("excluded if voluntary_switches_per_s > 50"));
   EXPECT_THAT(check.out,
               HasSubstr("in a trial shorter than 20 ms, a single event already exceeds the limit"));
   const json design = json::parse(lab_.ctl({"check", "plan.toml", "--json"}).out);

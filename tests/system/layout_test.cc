@@ -221,7 +221,7 @@ TEST_F(Layout, APlanThatAsksForPadsOfAProgramWithoutCallsIsToldWhatToChange) {
     EXPECT_THAT(
         row["reason"].get<std::string>(),
         ::testing::AllOf(HasSubstr("no stack frame of the executable can have a pad, because the "
-                                   "functions that can move make no calls"),
+                                   "movable functions make no calls"),
                          HasSubstr("set stack = false in [randomize]")));
   }
   run(plan("without", "", "[randomize]\nstack = false\n"));
@@ -248,10 +248,9 @@ TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
     return frames == random.end() ? json() : *frames;
   };
   const std::string why =
-      "no stack frame of the executable has a pad, because szc could not add any (only the "
-      "versions "
-      "of clang that szc --stab-version lists make room for pads in all functions, and szc "
-      "--stab-explain gives each function's reason)";
+      "no stack frame of the executable has a pad, because szc could not add any (only some "
+      "versions of clang make room for pads in all functions; szc --stab-version lists these "
+      "versions, and szc --stab-explain gives each function's reason)";
   const json without = frames_of("without", lab_.path("clang-15"));
   EXPECT_EQ(without["random"], false) << without;
   EXPECT_THAT(without["why_not"].dump(), HasSubstr(why));
@@ -597,8 +596,8 @@ TEST_F(Layout, CheckWarnsOfAKernelOnWhichProgramsWithThreadsHaveOneLayout) {
                        lab_.folder());
   };
   const std::string limit =
-      "with Linux 5.9, functions of a program that szc built stop moving when its second thread "
-      "starts, so a run of a program with several threads has one layout";
+      "with Linux 5.9, szc's runtime stops moving functions when a program starts its second "
+      "thread, so a run of a program with several threads has one layout";
   const Output old = check("5.9.16-2-amd64", "");
   if (old.code == 9 || old.err.contains("unshare"))
     GTEST_SKIP() << "mounts of our own are not allowed here";

@@ -208,7 +208,7 @@ TEST_F(Users, ReplayWhatIsTheirsAsThemselves) {
   const Output of_root = as(0, {"replay", "1", "0"});
   EXPECT_EQ(of_root.code, 1);
   EXPECT_THAT(of_root.err,
-              HasSubstr("user 61234 ran this trial: replay it as that user, as in: sudo -u "
+              HasSubstr("user 61234 ran this trial, so replay it as that user: sudo -u "
                         "'#61234' stabctl replay 1 0"));
 }
 

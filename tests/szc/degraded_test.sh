@@ -317,7 +317,7 @@ int main(void) {
 }
 C
 $szc -O1 leaf.c -o leaf || exit 1
-refused ./leaf stack=1 "strict=1: no stack frame of the executable can have a pad, because the functions that can move make no calls"
+refused ./leaf stack=1 "strict=1: no stack frame of the executable can have a pad, because the movable functions make no calls"
 rm -f report
 STABILIZER_OPTIONS=stack=1:report=report ./leaf >/dev/null
 grep -q '"padded": 0.*"why_no_pads": "no stack frame of the executable can have a pad, ' report || fail "no calls: $(cat report)"

@@ -679,7 +679,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::unclear_stack:
       return "the function changes the stack pointer in a way that szc does not understand";
     case PadReason::no_number:
-      return "the function's code has no number with the size of its frame that could grow";
+      return "the function's code has no number for the size of its frame that szc could increase";
     case PadReason::description:
       return "the function's code and its frame description disagree";
     case PadReason::outside_access:
@@ -698,7 +698,7 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::taken_on_entry:
       return "the function allocates its pad anew at each call";
     case PadReason::left_alone:
-      return "szc leaves functions of its kind alone, or was told to give no pads "
+      return "szc gives no pads to functions of this kind, or was told to give no pads "
              "(--stab-stack=off)";
     case PadReason::other_tool:
       return "szc did not add a pad when it compiled the function, and code in the program knows "
@@ -708,8 +708,8 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::remembers:
       return "the function may keep an address of its frame and expect a later frame there";
     case PadReason::above_pad:
-      return "the stack above the place of the pad may hold arguments of a call, or code that the "
-             "function calls may use it";
+      return "the stack above the place of the pad may hold arguments of a call, or a called "
+             "function may use this part of the stack";
     case PadReason::count:
       break;
   }

@@ -572,7 +572,7 @@ void Session::lost_node(Place& place, const std::string& how) {
                  fmt::format("{}: {}; {} steps were lost in the same block. 'stabctl retry' "
                              "continues from here",
                              to_string(loss), lost.reason, place.node_losses));
-  spdlog::warn("experiment {}: stabd continues with another step after the loss '{}': {}",
+  spdlog::warn("experiment {}: a step was lost ({}: {}), and stabd continues with another step",
                experiment_.id, to_string(loss), lost.reason);
   start_again(place, fmt::format("{}: {}", to_string(loss), lost.reason));
 }
