@@ -191,10 +191,11 @@ void CommandLine::add_plan_verbs() {
                          [&a] { return client::check(a.common, a.plan, a.sd); });
   check->add_option("plan", a.plan, "The plan, a TOML file")->required();
   machines_option(check, a.common.machines);
-  check->add_option("--noise,--sd", a.sd,
-                    "Compute the smallest change that the plan can detect if trials have this "
-                    "relative standard deviation, as in 2%. By default, the deviation comes from "
-                    "the daemon's latest finished experiment of the same name");
+  check->add_option(
+      "--noise,--sd", a.sd,
+      "Compute the smallest change that the plan can detect if trials have this "
+      "relative standard deviation, for example 2%. By default, the deviation comes from "
+      "the daemon's latest finished experiment of the same name");
   json_flag(check);
 
   CLI::App* keys = verb("keys", "List all keys of a plan with their values, meanings and defaults",
@@ -528,13 +529,13 @@ void CommandLine::add_analyze() {
                    "auto (detect from the files), csv, hyperfine or google-benchmark")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "csv", "hyperfine", "google-benchmark"}));
-  analyze->add_option(
-      "--factor", a.file_factor,
-      "Names for the factor and for the level of each file, as in version=old,new. By default, the "
-      "factor is named 'file' and each level is named like its file");
+  analyze->add_option("--factor", a.file_factor,
+                      "Names for the factor and for the level of each file, for example "
+                      "version=old,new. By default, the "
+                      "factor is named 'file' and each level is named like its file");
   analyze
       ->add_option("--factors", a.factors,
-                   "Columns of the treatments, separated by commas, as in a,b")
+                   "Columns of the treatments, separated by commas, for example a,b")
       ->delimiter(',');
   analyze->add_option("--block", a.block, "Column with each trial's block (round)");
   analyze->add_option(
@@ -572,10 +573,11 @@ void CommandLine::add_analyze() {
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "nested", "crossed"}));
   analyze
-      ->add_option("--generators", a.generators,
-                   "Generators of a fractional design, separated by commas, as in d=a:b:c. By "
-                   "default, stabctl finds the generators if all treatments have two levels and "
-                   "the cells in the table are a regular fraction of all cells")
+      ->add_option(
+          "--generators", a.generators,
+          "Generators of a fractional design, separated by commas, for example d=a:b:c. By "
+          "default, stabctl finds the generators if all treatments have two levels and "
+          "the cells in the table are a regular fraction of all cells")
       ->delimiter(',');
   analyze
       ->add_option("--average,--estimand", a.estimand,
@@ -687,15 +689,17 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
   causal->add_flag(
       "--end-to-end", of.end_to_end,
       "Treat each run as one experiment, and the end of the run as a visit to the progress point");
-  causal->add_option("--speedup", of.speedup,
-                     "With --end-to-end and --line: virtual speedup of the line, as in 25%. Every "
-                     "second run has this speedup");
+  causal->add_option(
+      "--speedup", of.speedup,
+      "With --end-to-end and --line: virtual speedup of the line, for example 25%. Every "
+      "second run has this speedup");
   causal->add_option(
       "--arrival-speedup", of.arrival_speedup,
-      "Time that a thread virtually saves at each visit to STAB_ARRIVAL, as in 250us");
-  causal->add_option("--load", of.load,
-                     "Load at STAB_ARRIVAL relative to the normal load, as in 1.25x. Several loads "
-                     "are separated by commas, as in 1x,1.5x");
+      "Time that a thread virtually saves at each visit to STAB_ARRIVAL, for example 250us");
+  causal->add_option(
+      "--load", of.load,
+      "Load at STAB_ARRIVAL relative to the normal load, for example 1.25x. Several loads "
+      "are separated by commas, for example 1x,1.5x");
   causal->add_option("--runs", of.runs, "How many times the program runs at each load")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000));
@@ -706,9 +710,10 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
                    "How long the first experiment of a run lasts; later experiments get longer "
                    "until each has some visits to a progress point")
       ->capture_default_str();
-  causal->add_option("--timeout", of.timeout,
-                     "Time limit of a run, as in 5min; by default, runs have no time limit. A run "
-                     "that takes longer is ended and left out of the results");
+  causal->add_option(
+      "--timeout", of.timeout,
+      "Time limit of a run, for example 5min; by default, runs have no time limit. A run "
+      "that takes longer is ended and left out of the results");
 }
 
 void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
@@ -726,7 +731,7 @@ void add_verify_options(CLI::App* verify, client::causal::VerifyOptions& of) {
                      "FILE:LINE that was changed; by default, the line that helps most");
   verify
       ->add_option("--speedup", of.speedup,
-                   "How much of the line's time the change saves, as in 40%")
+                   "How much of the line's time the change saves, for example 40%")
       ->capture_default_str();
 }
 
