@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Small programs that do one thing again and again, whose cost under szc is larger than that of
-// ordinary programs: micro_programs NAME, for half a second to a second, or micro_programs NAME N,
-// for the Nth part of this time. See bench/micro.
+// Small programs that repeat one operation, and that szc slows down more than ordinary programs.
+// `micro_programs NAME` runs for half a second to a second, and `micro_programs NAME N` for the Nth
+// part of this time. See bench/micro.
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/wait.h>

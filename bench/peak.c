@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// peak COMMAND...: runs it and prints its peak memory in KB as the last line of standard error. What starts a program counts until it
-// runs, so this one is small.
+// peak COMMAND...: runs COMMAND and prints its peak memory in KB as the last line of standard error.
+// The memory of the starting program counts, too, so this program is small.
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// profiled FILE PROGRAM ARGUMENTS...: runs a program once under our profiler, which samples and
-// makes nothing slower (each experiment is at speedup 0). Adds a line to FILE: the milliseconds
-// until the program began, the milliseconds that a further run takes until then, the milliseconds
-// that the program ran, and the number of samples. Exits as the program does.
+// profiled FILE PROGRAM ARGUMENTS...: runs a program once under our profiler, which only takes
+// samples (each experiment is at speedup 0). Adds a line to FILE: the milliseconds until the program
+// began, the milliseconds that a further run takes until then, the milliseconds that the program
+// ran, and the number of samples. Exits as the program does.
 #include <fmt/format.h>
 
 #include <chrono>

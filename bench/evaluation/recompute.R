@@ -7,7 +7,7 @@
 #
 # It prints how many numbers it compared, and how many of them differ by more than their last digit. If any number does,
 # it exits with 1. It compares the limits of an interval only if stabctl found no correlation between blocks, because
-# the limits come from Student's t distribution only then.
+# only such limits come from Student's t distribution.
 args <- commandArgs(trailingOnly = FALSE)
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", args, value = TRUE)[1])))
 parts <- commandArgs(trailingOnly = TRUE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measures how often verdicts are wrong if there is a control, and how much power the control
-// costs. Stores experiments whose truth is known, as a daemon stores them, on machines that disturb
-// them, and asks `stabctl report` about each experiment:
+// costs. Simulates experiments whose truth is known, on machines that disturb them, and stores them
+// as a daemon does. Asks `stabctl report` about each experiment:
 //   build/bench/control_soundness build/bin/stabctl [EXPERIMENTS] [--only TEXT] [--nothing-only |
 //   --short]
 // Prints a row for each machine and plan: with and without a control, each also with a sequential

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Measures how often `stabctl ab` finds a difference between a program and itself. Takes recorded
 // trials of a program that was compared with itself, draws blocks of these trials again and again,
-// and swaps the two versions by chance. Then the functions that the daemon calls at its looks
-// decide (results/stopping.h, stats/analyse):
+// and swaps the two versions by chance. The functions that the daemon calls between blocks then
+// make a decision (results/stopping.h, stats/analyse):
 //   build/bench/resampled trials.csv [EXPERIMENTS] [BLOCKS] [SECONDS]
 // `stabctl export --format csv` writes such a file. Exits with 1 if surely more than 5 % of the
 // decisions are wrong.

@@ -4,14 +4,14 @@
 //
 //   build/campaign/fifty_users [--quick] [--pairs N] [--seconds S] [FOLDER]      (as root; FOLDER: for the CSV files)
 //
-// Blocks alternate. In one kind, 45 users ask for lists, logs and reports, and five attack:
+// Two kinds of blocks alternate. In one kind, 45 users ask for lists, logs and reports, and five attack:
 //   1  sends refused plans of 760 KB over 16 connections;
-//   2  holds 16 connections, half of them in the middle of a request, asks for more, and floods another with requests;
+//   2  holds 16 connections, half in the middle of a request, asks for more, and floods another connection with requests;
 //   3  asks for exports of 100,000 trials over 16 connections, and never reads;
 //   4  has workers that answer with 57 MB, control characters, forged replies or endless output;
 //   5  fills the cache with builds, and its trials attack their worker, forge output and leave processes behind.
-// In the other kind of block, nobody talks to stabd. Instead, as many processes run `stabctl check` on a refused plan,
-// to keep the CPUs as busy as the attackers do.
+// In the other kind of block, nobody talks to stabd. Instead, the same number of processes run `stabctl check` on a
+// refused plan, to keep the CPUs as busy as the attackers do.
 //
 // Goals: nobody waits longer than 1 s for `list`, and the trials' CPU time differs by less than 1 % (95 % interval).
 // Exit code: 0 if both are reached, 1 if one is missed or undecided, 2 if the campaign could not run or lost a trial.
