@@ -4,7 +4,7 @@
 // Needs root. In each round, every arm runs once on one CPU, in random order.
 //
 //   page faults   a program that only touches new pages, in a trial's cgroup and at the top of the
-//                 cgroup tree. Each is compared with the cgroup that would contain stabd. Prints
+//                 cgroup tree. Both are compared with the cgroup that would contain stabd. Prints
 //                 the ratio of CPU time.
 //   one trial     the time from the start of /bin/true to its end, in namespaces or a cgroup of its
 //                 own, compared with a start without them. Prints the difference in microseconds,

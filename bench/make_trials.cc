@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // make_trials STATE TRIALS [STATE_OF_EXPERIMENT [READINGS [SAMPLES [UID]]]]: adds an experiment to
-// the database in the folder STATE, and prints its id. The experiment has at least TRIALS trials,
-// as if they had been run, and belongs to the user UID (default: root). Each trial has READINGS
-// readings (default: 5). If SAMPLES is above 0 (default: 0), each trial has SAMPLES samples of each
-// of twenty benchmarks of Google Benchmark, and these benchmarks are the response. Measurements
-// and tests of reading many trials use this program.
+// the database in the folder STATE, and prints its id. The experiment belongs to the user UID
+// (default: root). It has at least TRIALS trials, which look as if they had been run. Each trial
+// has READINGS readings (default: 5). If SAMPLES is above 0 (default: 0), each trial has SAMPLES
+// samples of each of twenty benchmarks of Google Benchmark, and these benchmarks are the response.
+// Measurements and tests of reading many trials use this program.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -5,10 +5,10 @@
 //   build/bench/control_soundness build/bin/stabctl [EXPERIMENTS] [--only TEXT] [--nothing-only |
 //   --short]
 // Prints a row for each machine and plan: with and without a control, each also with a sequential
-// rule that decides five times. Further rows add up the machines. Exits with 1 if verdicts are
+// rule that decides five times. Further rows combine the machines. Exits with 1 if verdicts are
 // wrong in surely more than 5 % of a row's experiments, or if a verdict contradicts the control's
-// interval in any experiment. --short plants no change of 1 % and also adds up the plans: then few
-// experiments for each machine and plan suffice to see that verdicts are wrong in general.
+// interval in any experiment. --short plants no change of 1 %, and also combines the plans. Then
+// few experiments for each machine and plan are enough to show that verdicts are wrong in general.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -13,8 +13,8 @@
 //                                                        the same data
 // A table of numbers can't contain stopping rules, fractions, padding studies and histories, so the
 // functions analyze the experiments of these lines. --commits makes histories shorter than the
-// table says. Exits with 1 if a line misses its goal by more than chance does in one of a hundred
-// runs of the whole table.
+// table says. Exits with 1 if a line misses its goal by so much that chance alone would do this in
+// only one of a hundred runs of the whole table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@
 // refused plan, to keep the CPUs as busy as the attackers do.
 //
 // Goals: nobody waits longer than 1 s for `list`, and the trials' CPU time differs by less than 1 % (95 % interval).
-// Exit code: 0 if both are reached, 1 if one is missed or undecided, 2 if the campaign could not run or lost a trial.
+// Exit code: 0 if both goals are reached, 1 if a goal is missed or undecided, 2 if the campaign could not run or lost a trial.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Producers that wait by a timer, and consumers that work on the CPU: what a real load does, beside what
-// a virtual one says.
-//   arrivals LOAD REQUESTS CONSUMERS [FASTER]    LOAD: in permille of the base load, FASTER: by how many permille the
-//                                                line is faster
-// Prints how many requests are done a second, and their mean time from arrival to end.
+// Producers wait for a timer, and consumers work on the CPU. The program shows the effect of a real
+// load, for comparison with the prediction from a virtual load.
+//   arrivals LOAD REQUESTS CONSUMERS [FASTER]    LOAD is the load in permille of the base load, and FASTER is by how
+//                                                many permille the line is faster
+// Prints the number of requests per second, and their mean time from arrival to end.
 #include <sys/prctl.h>
 
 #include <chrono>

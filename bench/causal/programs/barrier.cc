@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two threads that wait for each other by spinning on a word that both write: who spins faster takes
-// the line away from who works. The knob makes the spinning thread pause for so many permille of the
-// time that it pauses for without it.
+// Two threads wait for each other by spinning on a word that both write. The faster the waiting
+// thread spins, the more often it takes the cache line away from the thread that works. The knob
+// shortens the pauses of the spinning thread.
 #include <atomic>
 #include <thread>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Each item comes from a slow device (a thread that sleeps, behind a pipe) and is worked on while the
-// next one is on its way: the device decides as soon as the work takes less than it does. The pipe
-// holds one item, so that none pile up before the work becomes faster.
+// Each item comes from a slow device (a thread that sleeps, behind a pipe). The program works on an
+// item while the next one is on its way. Once the work takes less time than the device, only the
+// device determines the speed. The pipe holds one item, so that items do not pile up before the work
+// becomes faster.
 #include <fcntl.h>
 #include <unistd.h>
 

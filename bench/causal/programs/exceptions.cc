@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each item fails in a deep call and is caught far above: what the line costs is between two throws.
+// Each item fails in a deep call, and the exception is caught far above. The time of the line lies
+// between two throws.
 #include <stdexcept>
 
 #include "work.h"

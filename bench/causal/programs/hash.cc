@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A table whose hash puts too many keys into a chain. The knob leaves so many permille of each chain
-// unvisited, as a better hash would.
+// A table whose hash function puts too many keys into a chain. The knob skips a part of each chain,
+// as a better hash function would.
 #include <vector>
 
 #include "work.h"

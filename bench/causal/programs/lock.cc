@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two threads that spend most of their time in a critical section that only one may be in. It takes longer
-// than it is from sample to sample: a pause stands for a whole such time.
+// Two threads spend most of their time in a critical section that only one of them may be in. The
+// section takes longer than the time between two samples, because a pause stands for the whole time
+// between two samples.
 #include <mutex>
 #include <thread>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A reader takes no lock. If the reader finds the writer at work, it makes the data by itself, which takes
-// longer. The faster the writer prepares its data, the more often this happens, and the fewer rounds the
-// reader has. Neither of them waits. All times are drawn anew each round, so that the two do not fall into
-// step. A pause must be short compared with a write, or writes end during the pauses.
+// A reader takes no lock. If the reader finds the writer at work, it makes the data itself, which
+// takes longer. The faster the writer prepares its data, the more often this happens, and the fewer
+// rounds the reader completes. Neither thread waits. All times are random in each round, so that the
+// threads do not fall into step. A pause must be short compared with a write; otherwise, writes end
+// during the pauses.
 // profile: --sample-period 100us
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two stages with a bounded queue between them: the second one is the slower.
+// Two stages with a bounded queue between them. The second stage is the slower one.
 #include <condition_variable>
 #include <mutex>
 #include <queue>

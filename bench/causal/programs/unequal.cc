@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two threads of unequal length: the longer one decides, by 4.5 % at most; then the other one does. That
-// one's line gives nothing.
+// Two threads of unequal length. The longer thread determines the time of a round until it has become
+// 4.5 % faster. From then on, the other thread does. A faster line in the other thread gains nothing.
 #include <thread>
 
 #include "work.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ordered and hashed maps of the standard library that grow, are searched, and lose half of their
-// nodes.
+// Ordered and hashed maps of the standard library grow, are searched, and lose half of their nodes.
 #include <cstdio>
 #include <cstdlib>
 #include <map>

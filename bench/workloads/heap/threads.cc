@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that pass blocks of many sizes to each other: what one allocates another frees.
+// Threads pass blocks of many sizes to each other, and free blocks that other threads allocated.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
