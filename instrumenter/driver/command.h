@@ -53,7 +53,7 @@ struct Arguments {
 // lacks its value.
 Result<Arguments> parse_arguments(const Words& arguments);
 
-// The little that szc knows of clang's options; tests/driver_clang_test.sh compares it with clang.
+// The little that szc knows of clang's options; tests/driver/clang_test.sh compares it with clang.
 
 // Options whose value is the next argument: what follows them is no input and no flag.
 std::span<const std::string_view> options_with_next();

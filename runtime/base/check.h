@@ -7,10 +7,10 @@
 //   | STAB_DEBUG     | where STAB_CHECKS is 1 or more: a few comparisons anywhere |
 //   | STAB_EXPENSIVE | where STAB_CHECKS is 2: whole structures are checked |
 //
-// The unit tests and the programs of szc_checked_test.sh are built with STAB_CHECKS 2, everything
-// else with 0 or with the value of `cmake -DSTAB_RUNTIME_CHECKS=2`. A check that is off is not
-// evaluated. A check that fails writes a line to standard error by a system call and traps; it does
-// so in a signal handler, too, and whatever locks are held.
+// The unit tests and the programs of tests/szc/checked_test.sh are built with STAB_CHECKS 2,
+// everything else with 0 or with the value of `cmake -DSTAB_RUNTIME_CHECKS=2`. A check that is off
+// is not evaluated. A check that fails writes a line to standard error by a system call and traps;
+// it does so in a signal handler, too, and whatever locks are held.
 #pragma once
 
 namespace stab::rt {

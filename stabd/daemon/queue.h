@@ -7,11 +7,11 @@
 //      Among equals, an experiment that has begun goes first, then the user who has had the machine
 //      for the shortest time, then the user whose last turn began first, then the oldest
 //      experiment.
-//  Q3  Nobody saves time up. A user whose experiment is added counts as having had the machine for
-//      at least as long as the user with the shortest time among those who wait or run now.
 //  Q2  Each user has at most `waiting_of_user` experiments here, whose plans have at most
 //      `plan_bytes_of_user` together, and all users have at most `waiting` (settings::Limits).
 //      These limits do not apply to root and the daemon's own user.
+//  Q3  Nobody saves time up. A user whose experiment is added counts as having had the machine for
+//      at least as long as the user with the shortest time among those who wait or run now.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# heap_errors_test.sh SOURCE BUILD: programs that misuse their heap end as with libc's heap, by SIGABRT and with a line that says
+# errors_test.sh SOURCE BUILD: programs that misuse their heap end as with libc's heap, by SIGABRT and with a line that says
 # why; those that do not are left alone.
 set -u
 . "$1/tests/lib.sh"

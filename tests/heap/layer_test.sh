@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# heap_layer_test.sh SOURCE BUILD: with allocator=layer a program keeps its own allocator: libc's, another one, or one in a library of its
+# layer_test.sh SOURCE BUILD: with allocator=layer a program keeps its own allocator: libc's, another one, or one in a library of its
 # own. Page faults and memory stay what they are, and blocks of up to 1 KB lie elsewhere with each seed.
 set -u
 . "$1/tests/lib.sh"

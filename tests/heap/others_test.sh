@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# heap_others_test.sh SOURCE BUILD: beside another allocator (linked, linked statically, preloaded) a program of szc's and one under
+# others_test.sh SOURCE BUILD: beside another allocator (linked, linked statically, preloaded) a program of szc's and one under
 # libstabheap.so run as ever, and with heap=1 the report says whose heap serves.
 set -u
 . "$1/tests/lib.sh"

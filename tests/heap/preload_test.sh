@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# heap_preload_test.sh SOURCE BUILD: libstabheap.so under programs that szc did not link, and the heap of those that it did:
+# preload_test.sh SOURCE BUILD: libstabheap.so under programs that szc did not link, and the heap of those that it did:
 # every allocator, limits on memory, a malloc of the program's own, children, and what the report says.
 set -u
 . "$1/tests/lib.sh"

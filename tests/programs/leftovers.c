@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Frames that stay hold what earlier calls left on the stack: return addresses of old layouts. They keep those and no others, so
-// that epochs go on. For szc_moving_test.sh.
+// that epochs go on. For tests/szc/moving_test.sh.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Prints at how many places a loop that calls nothing was seen, and whether a call between two functions goes straight to
-// the callee's code. For szc_moving_test.sh.
+// the callee's code. For tests/szc/moving_test.sh.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // 256 functions of different sizes; each says where it is running and what its address is taken to
-// be. For szc_randomness_test.
+// be. For tests/szc/randomness_test.cc.
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Regions with names: nested, overlapping, in threads, a signal handler and a child, more than fit, and one that is
-// open at the end. The names and numbers are those of szc_regions_test.sh.
+// open at the end. The names and numbers are those of tests/szc/regions_test.sh.
 // variants: -O0 -pthread | -O2 -pthread | -O2 -fno-pie -no-pie -pthread
 #include <pthread.h>
 #include <signal.h>

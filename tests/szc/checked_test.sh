@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_checked_test.sh SOURCE BUILD: programs whose functions, frames and blocks move are right with all checks of the
+# checked_test.sh SOURCE BUILD: programs whose functions, frames and blocks move are right with all checks of the
 # runtime on (runtime/base/check.h), and a check that is broken ends the program.
 set -u
 . "$1/tests/lib.sh"

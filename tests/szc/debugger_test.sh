@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_debugger_test.sh SOURCE BUILD: gdb names moved functions in a backtrace, breakpoints stop at them whether they were
+# debugger_test.sh SOURCE BUILD: gdb names moved functions in a backtrace, breakpoints stop at them whether they were
 # set before or after the start, and the perf map lists them.
 set -u
 . "$1/tests/lib.sh"

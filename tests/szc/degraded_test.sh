@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_degraded_test.sh SOURCE BUILD: whatever keeps the runtime from its work, the program runs as always and the report
+# degraded_test.sh SOURCE BUILD: whatever keeps the runtime from its work, the program runs as always and the report
 # says why; with strict=1 it refuses with one clear line. A crash is the program's, and the report names the function.
 set -u
 . "$1/tests/lib.sh"

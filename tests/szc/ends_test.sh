@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_ends_test.sh SOURCE BUILD: however a program ends, its report has one last line: when main returns while other threads leave
+# ends_test.sh SOURCE BUILD: however a program ends, its report has one last line: when main returns while other threads leave
 # by _exit, when several leave at once, and behind the program's own functions at quick_exit.
 set -u
 . "$1/tests/lib.sh"

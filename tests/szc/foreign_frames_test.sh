@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_foreign_frames_test.sh SOURCE BUILD: what gcc compiles runs right with pads, in every way in which its frames are
+# foreign_frames_test.sh SOURCE BUILD: what gcc compiles runs right with pads, in every way in which its frames are
 # laid out, and pads are there: frames lie at other places with other seeds.
 set -u
 . "$1/tests/lib.sh"

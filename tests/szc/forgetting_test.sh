@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, be they many, that keep jmp_bufs or places
+# forgetting_test.sh SOURCE BUILD: programs whose threads sleep all the time, be they many, that keep jmp_bufs or places
 # of the code, or whose libraries do so or could make contexts, live through more layouts than fit at a time, and right up to
 # their end. Where all layouts are kept, their bytes are bounded.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_frames_test.sh SOURCE BUILD: the post-link step believes a record of the pass only as far as the code and its frame
+# frames_test.sh SOURCE BUILD: the post-link step believes a record of the pass only as far as the code and its frame
 # description bear it out, and pads functions without a record only if their code would not notice. Functions in assembly,
 # and what is to be said of them.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_handlers_test.sh SOURCE BUILD: what of the runtime runs in a program's signal handlers waits for nothing that the
+# handlers_test.sh SOURCE BUILD: what of the runtime runs in a program's signal handlers waits for nothing that the
 # interrupted code or another thread may have (Handlers 1), and a crash stays the same signal however small the stack is.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_kernels_test.sh SOURCE BUILD: on kernels whose process-wide timers may wake a sleeper (before Linux 6.4), and for programs
+# kernels_test.sh SOURCE BUILD: on kernels whose process-wide timers may wake a sleeper (before Linux 6.4), and for programs
 # that no handler of ours may meet. The runtime is made to believe in an old kernel: then no timer of the process is armed, threads
 # move by their own alarms, what a thread without an alarm loses is counted, and nobody sees an interrupted call.
 set -u

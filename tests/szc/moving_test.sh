@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_moving_test.sh SOURCE BUILD: a function that is active moves, even a loop that calls nothing, and calls between moved
+# moving_test.sh SOURCE BUILD: a function that is active moves, even a loop that calls nothing, and calls between moved
 # functions are direct.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_originals_test.sh SOURCE BUILD: functions whose original code may still run, or whose caller matters, count as dangerous: they
+# originals_test.sh SOURCE BUILD: functions whose original code may still run, or whose caller matters, count as dangerous: they
 # stay, or layouts stay, and the programs run right.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_privileges_test.sh SOURCE BUILD: a program with more rights than its caller takes no orders from the caller, and files
+# privileges_test.sh SOURCE BUILD: a program with more rights than its caller takes no orders from the caller, and files
 # are not written where somebody else has planted a link.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_regions_test.sh SOURCE BUILD: what stabilizer.h promises about regions and about new layouts on request, by programs
+# regions_test.sh SOURCE BUILD: what stabilizer.h promises about regions and about new layouts on request, by programs
 # that szc built from C and C++, in what the runtime reports.
 set -u
 . "$1/tests/lib.sh"

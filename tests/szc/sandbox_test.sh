@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_sandbox_test.sh SOURCE BUILD: functions move until the program is in a sandbox, and go on where the kernel refused one.
+# sandbox_test.sh SOURCE BUILD: functions move until the program is in a sandbox, and go on where the kernel refused one.
 set -u
 . "$1/tests/lib.sh"
 cd "$work" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_stack_test.sh SOURCE BUILD: each function that calls others gets one pad in every mode of compilation; frames lie
+# stack_test.sh SOURCE BUILD: each function that calls others gets one pad in every mode of compilation; frames lie
 # at random places, those of a leaf that main calls from one loop included; stack=0 leaves frames as clang makes them.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_surroundings_test.sh SOURCE BUILD: a program of threads, exceptions and blocks runs as clang's does in hostile and odd
+# surroundings_test.sh SOURCE BUILD: a program of threads, exceptions and blocks runs as clang's does in hostile and odd
 # surroundings, with code, stack and heap each on and off: never a crash, a hang, or a file written for somebody else.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_switches_test.sh SOURCE BUILD: whatever way a program switches stacks, it is seen, named by --stab-explain and in the report,
+# switches_test.sh SOURCE BUILD: whatever way a program switches stacks, it is seen, named by --stab-explain and in the report,
 # and runs right while functions move and frames have pads; programs that stay on their stack are not taken for such.
 set -u
 . "$1/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_thread_stacks_test.sh SOURCE BUILD: with stack=1 stacks are large enough for pads, the report says where they are not,
+# thread_stacks_test.sh SOURCE BUILD: with stack=1 stacks are large enough for pads, the report says where they are not,
 # first frames of all kinds of threads lie at random places, their loops take new pads, and pads of what may be on the stack
 # many times are small.
 set -u

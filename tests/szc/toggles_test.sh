@@ -1,5 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_toggles_test.sh SOURCE BUILD: the other programs, with all of toggles.sh.
+# toggles_test.sh SOURCE BUILD: the other programs, with all of toggles.sh.
 . "$1/tests/szc/toggles.sh"
 run_toggles "$1" "$2" 1 $(ls "$1"/tests/programs/*.c* | grep -v /epoch_)

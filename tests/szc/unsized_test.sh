@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# szc_unsized_test.sh SOURCE BUILD: functions whose symbols have no sizes move where their code shows the sizes; the others stay,
+# unsized_test.sh SOURCE BUILD: functions whose symbols have no sizes move where their code shows the sizes; the others stay,
 # --stab-explain names them, and all run right.
 set -u
 . "$1/tests/lib.sh"

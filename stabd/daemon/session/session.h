@@ -11,10 +11,12 @@
 //      ended experiment is alive.
 //  E4  The stopping rule's questions and decisions depend on stored trials alone. If no reader
 //      answers, the experiment waits.
-//  E7  The plan's time is compared with experiment_.duration_ns, which is stored and continues
-//      after a restart. Pauses don't count.
 //  E5  Settings of the machine are changed only in `quiescing` and `running`. They are put back
 //      before any other state begins.
+//  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
+//      not stored: a session that continues the experiment waits again.
+//  E7  The plan's time is compared with experiment_.duration_ns, which is stored and continues
+//      after a restart. Pauses don't count.
 //  E8  A session gives the machine away before a block only after it has measured a trial, so that
 //      even short turns make progress. An abandoned block runs again from its first trial, but only
 //      once: after that the block is split between two trials, and no trial is repeated. A block of
@@ -25,14 +27,12 @@
 //      trial that has ended its workers since this session began. Once a trial is stored, later
 //      workers are on the node of the first one. If a worker is lost that did not end by itself, no
 //      trial counts as failed.
-//  E10 With several machines, each place has the blocks that design/trial_list.h deals out to it, and
-//      one node. Its worker is lost and started again without the other places' knowledge, and
+//  E10 With several machines, each place has the blocks that design/trial_list.h deals out to it,
+//      and one node. Its worker is lost and started again without the other places' knowledge, and
 //      later workers keep to the CPUs of the node's first trials, if they can. No trial runs before
 //      all places are ready, and the analysis begins when all have finished. The stopping rule and
 //      the plan's time are asked when all places have run as many blocks: a place that has waits
 //      for the others.
-//  E6  Waiting for a quiet machine changes neither which trials run nor their order. The wait is
-//      not stored: a session that continues the experiment waits again.
 #pragma once
 
 #include <chrono>
