@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime/abi/byte_reader.h"
+#include "runtime/base/byte_reader.h"
 #include "runtime/walk/walk.h"
 
 namespace stab::rt {

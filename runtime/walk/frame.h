@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-#include "runtime/abi/byte_reader.h"
+#include "runtime/base/byte_reader.h"
 #include "runtime/walk/description.h"
 #include "runtime/walk/walk.h"
 

@@ -53,7 +53,7 @@ allowed() {
     store) echo "base plan counters" ;;
     runtime | runtime/base) echo "" ;;
     runtime/abi | runtime/arch) echo "runtime/base" ;;
-    runtime/walk) echo "runtime/base runtime/abi/byte_reader.h" ;;
+    runtime/walk) echo "runtime/base" ;;
     runtime/image) echo "runtime/base runtime/abi" ;;
     runtime/malloc/memory) echo "runtime/base" ;;
     runtime/malloc/allocators) echo "runtime/base runtime/malloc/memory" ;;
@@ -62,7 +62,7 @@ allowed() {
     runtime/start) echo "runtime/*" ;;
     instrumenter) echo "runtime/abi/interposed.inc" ;;
     instrumenter/pass) echo "base runtime/abi" ;;
-    instrumenter/postlink/elf) echo "base runtime/abi/byte_reader.h" ;;
+    instrumenter/postlink/elf) echo "base runtime/base/byte_reader.h" ;;
     instrumenter/postlink/decode) echo "" ;;
     instrumenter/postlink/program) echo "runtime/abi instrumenter/postlink/elf instrumenter/postlink/decode" ;;
     instrumenter/postlink/code | instrumenter/postlink/frames) echo "$below_stages" ;;
@@ -85,7 +85,7 @@ allowed() {
     stabd/main_stabd) echo "base toml protocol cluster worker stabd/*" ;;
     # The client's `check` says which builds a session would make, and the client asks Slurm what it says of its nodes.
     # A run names the jobs that its daemon could not end.
-    client | client/*) echo "$below_stabd cluster/settings.h cluster/slurm.h causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/daemon/session/schedule.h stabd/daemon/allocations.h" ;;
+    client | client/*) echo "$below_stabd cluster causal/* revisions protocol worker results client client/* stabd/upkeep stabd/archive stabd/daemon/session/schedule.h stabd/daemon/allocations.h" ;;
     stabd/command_line) echo "base protocol client client/* stabd/manual" ;;
     stabd/main_stabctl) echo "base client stabd/command_line" ;;
     bench | tests) echo "*" ;;

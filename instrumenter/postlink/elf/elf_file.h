@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/abi/byte_reader.h"
+#include "runtime/base/byte_reader.h"
 
 namespace stab::instrumenter {
 
