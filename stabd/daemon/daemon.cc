@@ -284,15 +284,8 @@ Result<void> Daemon::may_quiesce(std::uint32_t uid, bool moves_processes) const 
 }
 
 Result<void> Daemon::open_loop() {
-  const auto failed = [](int error) {
+  if (const int error = uv_pipe_init(loop_->get(), &server_, 0); error != 0)
     return fail(fmt::format("cannot set up the event loop: {}", uv_strerror(error)));
-  };
-  uv_loop_t* const loop = loop_->get();
-  if (const int error = uv_pipe_init(loop, &server_, 0); error != 0) return failed(error);
-  for (uv_signal_t& signal : signals_) {
-    if (const int error = uv_signal_init(loop, &signal); error != 0) return failed(error);
-    signal.data = this;
-  }
   clients_.serve(reinterpret_cast<uv_stream_t*>(&server_),
                  [this](Connection& connection, const std::string& line) {
                    handle_request(*this, connection, line);
@@ -775,15 +768,13 @@ Result<void> Daemon::listen() {
 
 void Daemon::watch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
-  const auto stop = [](uv_signal_t* handle, int) {
-    static_cast<Daemon*>(handle->data)->ending_.stop();
+  const auto watch = [this](int number, std::function<void()> come) {
+    if (const auto watched = loop_->on_signal(number, std::move(come)); !watched)
+      spdlog::error("{}", watched.error().message);
   };
-  uv_signal_start(&signals_[0], stop, SIGTERM);
-  uv_signal_start(&signals_[1], stop, SIGINT);
-  uv_signal_start(
-      &signals_[2],
-      [](uv_signal_t* handle, int) { static_cast<Daemon*>(handle->data)->read_settings_again(); },
-      SIGHUP);
+  watch(SIGTERM, [this] { ending_.stop(); });
+  watch(SIGINT, [this] { ending_.stop(); });
+  watch(SIGHUP, [this] { read_settings_again(); });
 }
 
 void Daemon::run() {

@@ -5,7 +5,6 @@
 
 #include <uv.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -181,7 +180,6 @@ class Daemon final : private Ending::Steps {
   std::unique_ptr<Timer> progress_;  // publishes slowly enough for people, while a client watches
 
   uv_pipe_t server_{};
-  std::array<uv_signal_t, 3> signals_{};  // SIGTERM, SIGINT and SIGHUP
 };
 
 }  // namespace stab::daemon

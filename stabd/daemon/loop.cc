@@ -146,4 +146,20 @@ std::unique_ptr<Timer> Loop::timer(std::function<void()> ring) {
   return std::make_unique<LoopTimer>(&loop_, std::move(ring));
 }
 
+Result<void> Loop::on_signal(int number, std::function<void()> come) {
+  auto signal = std::make_unique<Signal>();
+  signal->come = std::move(come);
+  int error = uv_signal_init(&loop_, &signal->handle);
+  if (error == 0) {
+    signal->handle.data = signal.get();
+    uv_signal_t* const handle = &signal->handle;
+    signals_.push_back(std::move(signal));
+    error = uv_signal_start(
+        handle, [](uv_signal_t* called, int) { static_cast<Signal*>(called->data)->come(); },
+        number);
+  }
+  if (error == 0) return {};
+  return fail(fmt::format("cannot watch for signal {}: {}", number, uv_strerror(error)));
+}
+
 }  // namespace stab::daemon

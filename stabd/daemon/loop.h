@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "stabd/daemon/part.h"
@@ -73,12 +74,21 @@ class Loop : public Clock {
   }
   // The timer may outlive the loop, but then it does nothing.
   [[nodiscard]] std::unique_ptr<Timer> timer(std::function<void()> ring) override;
+  // From now on, the loop calls `come` when the process receives this signal. On an error, the
+  // signal has the effect that it had before.
+  Result<void> on_signal(int number, std::function<void()> come);
 
  private:
+  struct Signal {
+    uv_signal_t handle{};
+    std::function<void()> come;
+  };
+
   Loop() = default;
 
   uv_loop_t loop_{};
   LoopTime time_;
+  std::vector<std::unique_ptr<Signal>> signals_;  // libuv knows the handles by their addresses
   bool open_ = false;
 };
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <string>
+
 namespace stab::daemon {
 namespace {
 
@@ -87,6 +90,29 @@ TEST(Loop, ATimerMayGoBeforeItRings) {
   timer->start(1ms);
   timer.reset();
   uv_run(loop->get(), UV_RUN_DEFAULT);
+}
+
+TEST(Loop, ASignalCallsItsOwnerFromTheLoop) {
+  const auto loop = Loop::open().value();
+  std::string come;
+  ASSERT_TRUE(loop->on_signal(SIGUSR1, [&] { come += '1'; }));
+  ASSERT_TRUE(loop->on_signal(SIGUSR2, [&] {
+    come += '2';
+    uv_stop(loop->get());
+  }));
+  raise(SIGUSR1);
+  EXPECT_EQ(come, "") << "the loop has not turned yet";
+  while (come.empty()) uv_run(loop->get(), UV_RUN_ONCE);
+  raise(SIGUSR2);
+  uv_run(loop->get(), UV_RUN_DEFAULT);
+  EXPECT_EQ(come, "12");
+}
+
+TEST(Loop, ASignalThatNobodyCanCatchIsAnError) {
+  const auto loop = Loop::open().value();
+  const auto watched = loop->on_signal(SIGKILL, [] { FAIL(); });
+  ASSERT_FALSE(watched);
+  EXPECT_TRUE(watched.error().message.starts_with("cannot watch for signal 9: "));
 }
 
 TEST(Loop, ATimerMayOutliveTheLoop) {
