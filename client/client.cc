@@ -159,16 +159,20 @@ Result<std::optional<std::string>> Client::arrived() {
   }
 }
 
-// Explains the answer of an older daemon that does not know greetings.
+// An older daemon may not know greetings, or may explain its refusal poorly.
 Result<void> Client::greet() {
-  const auto reply = ask(greeting());
-  if (reply) return {};
-  if (reply.error().message.contains("does not know the request 'hello'"))
+  const auto line = exchange(protocol::encode(greeting()));
+  if (!line) return std::unexpected(line.error());
+  const auto refusal = protocol::refusal_in(*line);
+  if (refusal && refusal->protocol == 0)
     return fail(
         fmt::format("the running stabd is older than this stabctl ({}, protocol {}): use the "
-                    "stabctl of the same release as stabd, or start the newer stabd",
-                    STAB_VERSION, protocol::version));
-  return std::unexpected(reply.error());
+                    "stabctl of the same release as stabd, or start the newer stabd. The answer "
+                    "of the running stabd was: {}",
+                    STAB_VERSION, protocol::version, refusal->error));
+  if (auto reply = protocol::decode_reply<protocol::HelloReply>(*line); !reply)
+    return std::unexpected(reply.error());
+  return {};
 }
 
 Result<std::optional<std::string>> Client::receive(int signal_fd) {

@@ -48,6 +48,13 @@ TEST(Client, ADaemonOfTheFirstVersionDoesNotKnowTheGreeting) {
   ASSERT_FALSE(client);
   EXPECT_THAT(client.error().message, HasSubstr("is older than this stabctl"));
   EXPECT_THAT(client.error().message, HasSubstr("start the newer stabd"));
+  EXPECT_THAT(client.error().message, EndsWith("stabd does not know the request 'hello'"));
+}
+
+TEST(Client, ARefusalOfADaemonThatIsNotOlderIsShownAsItIs) {
+  const auto client = greeted_with(protocol::encode_refusal("you have too many connections"));
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().message, "you have too many connections");
 }
 
 TEST(Client, AnAnswerThatIsNoneIsAnError) {

@@ -118,19 +118,25 @@ Result<void> decode_into(std::string_view line, const Shape& shape, void* messag
   }
 }
 
+bool is_refusal(const Parsed& object) {
+  const auto ok = object.find("ok");
+  return ok != object.end() && ok->is_boolean() && !ok->get<bool>();
+}
+
+Refusal read_refusal(const Parsed& object) {
+  Refusal refused;
+  read(object, refused, Field{}, "the answer");
+  if (refused.error.empty()) refused.error = "stabd refused the request without giving a reason";
+  return refused;
+}
+
 // Turns a refusal into an error with the text that the daemon sent.
 Result<void> decode_reply_into(std::string_view line, const Shape& reply, void* message) {
   try {
     const Parsed object = whole(line, max_reply_values);
-    const auto ok = object.find("ok");
-    if (ok == object.end() || !ok->is_boolean() || ok->get<bool>()) {
-      read_message(object, reply, message);
-      return {};
-    }
-    Refusal refused;
-    read(object, refused, Field{}, "the answer");
-    return fail(refused.error.empty() ? "stabd refused the request without giving a reason"
-                                      : refused.error);
+    if (is_refusal(object)) return fail(read_refusal(object).error);
+    read_message(object, reply, message);
+    return {};
   } catch (const std::exception& error) {
     return no_message(error);
   }
@@ -301,11 +307,21 @@ Result<Reply> decode_reply(std::string_view line) {
 }
 
 std::string encode_refusal(const std::string& error) {
-  const Refusal refusal{.error = error};
+  const Refusal refusal{.error = error, .protocol = version};
   json object;
   object["ok"] = false;
   write_members(&refusal, members<Refusal>, object);
   return dump(object);
+}
+
+std::optional<Refusal> refusal_in(std::string_view line) {
+  try {
+    const Parsed object = whole(line, max_reply_values);
+    if (is_refusal(object)) return read_refusal(object);
+  } catch (const std::exception&) {
+    // decode_reply() says what is wrong with the line.
+  }
+  return std::nullopt;
 }
 
 namespace {

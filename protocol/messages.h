@@ -283,12 +283,15 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // The version of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 18;
+inline constexpr std::uint32_t version = 19;
 
 struct Refusal {
   std::string error{};
+  std::uint32_t protocol = 0;  // the daemon's version; 0 if the daemon is too old to send it
 };
-BOOST_DESCRIBE_STRUCT(Refusal, (), (error))
+BOOST_DESCRIBE_STRUCT(Refusal, (), (error, protocol))
+template <>
+inline constexpr Field field<&Refusal::protocol>{.may_lack = true};
 
 struct HelloReply {
   static constexpr Tag tag = ok;
@@ -595,6 +598,8 @@ Result<Request> decode_request(std::string_view line);
 template <class Reply>
 Result<Reply> decode_reply(std::string_view line);
 std::string encode_refusal(const std::string& error);
+// The refusal in this line, or nothing if the line is another answer or no message.
+std::optional<Refusal> refusal_in(std::string_view line);
 
 // JSON text of values outside of a conversation, for files and people. codec.h has these functions
 // for every described type.

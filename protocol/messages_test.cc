@@ -129,6 +129,13 @@ TEST(Replies, ARefusalIsAnErrorWithTheWordsOfTheDaemon) {
   const auto refused = decode_reply<SubmitReply>(encode_refusal("the queue is full"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "the queue is full");
+  const auto refusal = refusal_in(encode_refusal("the queue is full"));
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->error, "the queue is full");
+  EXPECT_EQ(refusal->protocol, version);
+  EXPECT_EQ(refusal_in(R"({"ok":false,"error":"no"})").value().protocol, 0U);
+  for (const char* other : {"", "no", "{}", R"({"ok":true})", R"({"ok":0})", R"({"ok":false})"})
+    EXPECT_FALSE(refusal_in(other)) << other;
   EXPECT_EQ(decode_reply<SubmitReply>(encode(SubmitReply{.id = 4})).value().id, 4);
 }
 
