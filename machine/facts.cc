@@ -203,10 +203,13 @@ std::string kind_of(const json& facts) {
                      counted("packages", "package"));
 }
 
+std::string host_of(const json& facts) {
+  return text_or(member(facts, "host"), "unnamed");
+}
+
 // "lab: AMD EPYC, 2 CPUs in 2 cores in 1 package, 24 GiB"
 std::string hardware_of(const json& facts) {
-  std::string line =
-      fmt::format("{}: {}", text_or(member(facts, "host"), "unnamed"), kind_of(facts));
+  std::string line = fmt::format("{}: {}", host_of(facts), kind_of(facts));
   if (const json& memory = member(facts, "memory_mib"); memory.is_number())
     line += fmt::format(", {:.3g} GiB", memory.get<double>() / 1024);
   return line;
@@ -273,7 +276,7 @@ Result<Facts> facts_in(const std::string& facts_json) {
       facts_json.size() <= most_bytes ? parsed(facts_json) : json(json::value_t::discarded);
   if (!facts.is_object() || json_text(facts) != facts_json || !has_only_lines(facts))
     return fail("the facts about the machine are not in the format in which stabd writes them");
-  Facts result{.host = text_or(member(facts, "host"), "unnamed"), .facts_json = facts_json};
+  Facts result{.host = host_of(facts), .facts_json = facts_json};
   if (result.host.size() > longest_host) return fail("the machine's name is too long");
   result.key = sha256_hex(facts_json);
   result.summary = text_or(member(facts, "summary"), "");
@@ -284,6 +287,7 @@ StoredFacts stored_facts(std::string_view facts_json) {
   StoredFacts stored;
   const json facts = parsed(facts_json);
   if (!facts.is_object()) return stored;
+  stored.host = host_of(facts);
   stored.summary = text_or(member(facts, "summary"), "");
   if (member(facts, "topology").is_object()) {
     stored.hardware = one_line(hardware_of(facts), 500);

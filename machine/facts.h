@@ -39,6 +39,7 @@ struct Fact {
 // The facts that are stored as `facts_json`, as values. A stored text may come from an archive that
 // anybody made, so each member may be empty.
 struct StoredFacts {
+  std::string host{};  // the name with which the summary and the hardware begin
   std::string summary{};
   // The beginning of the summary, which names the host and its hardware. It is the same under each
   // kernel and distribution. "" if these facts are missing.

@@ -93,6 +93,7 @@ TEST_F(FactsTest, SumsUpInOneLine) {
 
 TEST_F(FactsTest, StoredFactsHaveTheHardwareWithoutTheSystem) {
   const StoredFacts stored = stored_facts(read().facts_json);
+  EXPECT_EQ(stored.host, "lab7");
   EXPECT_EQ(stored.summary, read().summary);
   EXPECT_EQ(stored.hardware,
             "lab7: Intel(R) Xeon(R) Gold 6330, 112 CPUs in 56 cores in 2 packages, 252 GiB");

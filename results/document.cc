@@ -95,41 +95,51 @@ stats::Spec spec_of(const plan::Plan& plan) {
   return spec;
 }
 
-// Returns the kernel's setting randomize_va_space; "" if it is not known.
-std::string add_machine(store::Reader& store, store::Id id, report::Document& document) {
-  std::string aslr;
-  if (id == 0) return aslr;
+// Facts about the machine for other parts of the document; each is "" if it is not known.
+struct MachineFacts {
+  std::string aslr{};  // the kernel's setting randomize_va_space
+  std::string host{};  // the name with which the machine's description begins
+};
+
+MachineFacts add_machine(store::Reader& store, store::Id id, report::Document& document) {
+  MachineFacts known;
+  if (id == 0) return known;
   if (const auto machine = store.machine(id); !machine) {
     document.machine = "not known: " + machine.error().message;
   } else if (!*machine) {
     document.machine = fmt::format("not known: row {} is missing in the table 'machine'", id);
   } else {
     const machine::StoredFacts facts = machine::stored_facts((*machine)->facts);
+    known.host = facts.host.empty() ? (*machine)->host : facts.host;
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
     document.hardware = facts.hardware;
     const auto fact = std::ranges::find(facts.all, "aslr", &machine::Fact::name);
-    if (fact != facts.all.end()) aslr = fact->value;
+    if (fact != facts.all.end()) known.aslr = fact->value;
   }
   if (document.hardware.empty()) document.hardware = document.machine;
-  return aslr;
+  return known;
 }
 
 // The nodes that ran trials take the place of the host in the description of one of them, which may
 // be any of them.
-std::string on_nodes(std::string_view described, const std::string& nodes) {
-  const std::size_t host = described.find(": ");
-  return host == std::string_view::npos ? nodes : nodes + std::string(described.substr(host));
+std::string on_nodes(std::string_view described, const std::string& host,
+                     const std::string& nodes) {
+  return described.starts_with(host + ": ") ? nodes + std::string(described.substr(host.size()))
+                                            : nodes;
 }
 
-void add_nodes(const plan::Plan& plan, const Rows& rows, report::Document& document) {
+void add_nodes(const plan::Plan& plan, const Rows& rows, const std::string& host,
+               report::Document& document) {
+  if (host.empty()) return;  // the document says why nothing is known
   std::string nodes = fmt::format("{} nodes", plan.machine_count());
   if (const stats::Column* column = rows.data.find(plan::machine_column)) {
     std::vector<std::string> names = column->levels;
     std::ranges::sort(names);
     nodes = fmt::format("{}", fmt::join(names, ", "));
   }
-  document.machine = on_nodes(document.machine, nodes) + " (the details are those of one node)";
-  document.hardware = on_nodes(document.hardware, nodes);
+  document.machine =
+      on_nodes(document.machine, host, nodes) + " (the details are those of one node)";
+  document.hardware = on_nodes(document.hardware, host, nodes);
 }
 
 // Why trials had no runtime. At least one trial must have had none.
@@ -245,12 +255,6 @@ std::string beside_in(const plan::Plan& plan) {
   if (commands.size() != 1) return "a command of the benchmark";
   return plan.stated.beside.empty() ? fmt::format("'{}'", one_line(*commands.begin(), 40))
                                     : plan.stated.beside;
-}
-
-report::Source source_in(const std::string& text) {
-  const std::size_t at = text.rfind('@');
-  if (at == std::string::npos) return {};
-  return {.branch = text.substr(0, at), .commit = text.substr(at + 1)};
 }
 
 // Adds facts from the events of the experiment's latest start. If they can't be read, the report
@@ -406,9 +410,8 @@ store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const store::Exp
   if (!events) return std::unexpected(events.error());
   std::map<std::string, std::string> hardware;
   for (const store::Event& event : *events)
-    if (const std::size_t end = event.text.find(": ");
-        event.kind == hardware_event && end != std::string::npos)
-      hardware[event.text.substr(0, end)] = event.text.substr(end + 2);
+    if (event.kind == hardware_event)
+      if (auto known = store::node_fact(event.text)) hardware[known->node] = std::move(known->fact);
   stats::Dataset more = data;
   const stats::Column& machines = *data.find(plan::machine_column);
   stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
@@ -553,6 +556,13 @@ std::string source_text(const report::Source& source) {
   return fmt::format("{}@{}", branch, commit);
 }
 
+// A commit has no '@', but a branch may have one.
+report::Source source_in(std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return {};
+  return {.branch = std::string(text.substr(0, at)), .commit = std::string(text.substr(at + 1))};
+}
+
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database, const Asked& asked) {
   const auto stored = plan::read_plan(experiment.plan);
@@ -570,8 +580,8 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
-  const std::string aslr = add_machine(store, experiment.machine, document);
-  if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, document);
+  const auto [aslr, host] = add_machine(store, experiment.machine, document);
+  if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, host, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;

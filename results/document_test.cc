@@ -17,6 +17,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+TEST(Source, ReadsBackAsItWasWritten) {
+  const std::string commit(40, 'a');
+  for (const char* branch : {"main", "", "me@home/fix"}) {
+    const report::Source read = source_in(source_text({.branch = branch, .commit = commit}));
+    EXPECT_EQ(read.branch, branch);
+    EXPECT_EQ(read.commit, commit) << branch;
+  }
+  EXPECT_EQ(source_text({.branch = "main", .commit = "HEAD"}), "");
+  EXPECT_EQ(source_in("main").branch + source_in("main").commit, "");
+}
+
 TEST_F(DocumentTest, ACompleteExperimentHasItsCountsAndItsMeans) {
   begin(tables);
   run();

@@ -121,6 +121,16 @@ std::size_t bytes_of(const Event& event) {
   return event.kind.size() + event.text.size();
 }
 
+std::string to_text(const NodeFact& fact) {
+  return fact.node + ": " + fact.fact;
+}
+std::optional<NodeFact> node_fact(std::string_view text) {
+  const std::size_t end = text.find(": ");
+  if (end == std::string_view::npos) return std::nullopt;
+  return NodeFact{.node = std::string(text.substr(0, end)),
+                  .fact = std::string(text.substr(end + 2))};
+}
+
 std::optional<BuildStatus> build_status(std::string_view text) {
   return named<BuildStatus>(build_names, text);
 }

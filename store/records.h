@@ -274,6 +274,18 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// A fact about one node of a cluster. The store has it as the text of an event, "n1: 2-3", whose
+// kind says which fact it is. Only the two functions below know this form.
+struct NodeFact {
+  std::string node{};  // its name has no ": " (plan::is_node)
+  std::string fact{};
+
+  bool operator==(const NodeFact&) const = default;
+};
+std::string to_text(const NodeFact& fact);
+// Returns nothing if the text doesn't have the form; an archive may have any text.
+std::optional<NodeFact> node_fact(std::string_view text);
+
 // The approximate size of a row's texts in the store. The rest of a row is small and always about
 // the same size.
 std::size_t bytes_of(const Trial& trial);

@@ -28,6 +28,15 @@ TEST(Statuses, AnUnknownTextIsNone) {
   EXPECT_FALSE(counters::reading_status("COUNTED"));
 }
 
+TEST(NodeFacts, ReadBackAsTheyWereWritten) {
+  for (const NodeFact& fact : {NodeFact{.node = "n1", .fact = "2-3"},
+                               NodeFact{.node = "n-2.a", .fact = "a CPU: 8 CPUs in 4 cores"},
+                               NodeFact{.node = "n3", .fact = ""}})
+    EXPECT_EQ(node_fact(to_text(fact)), fact) << to_text(fact);
+  EXPECT_EQ(to_text({.node = "n1", .fact = "2-3"}), "n1: 2-3") << "earlier versions read it, too";
+  for (const char* other : {"", "n1", "n1:2-3", ":"}) EXPECT_FALSE(node_fact(other)) << other;
+}
+
 TEST(Numbers, OfATrialHaveTheNamesThatPlansHaveForThem) {
   Trial trial;
   trial.wall_ns = 5;

@@ -343,7 +343,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   if (!stored(store_.update_experiment(experiment_))) return;
   if (has_several())
     note(std::string(results::hardware_event),
-         fmt::format("{}: {}", place.node.node, machine::stored_facts(facts->facts_json).kind));
+         to_text(store::NodeFact{.node = place.node.node,
+                                 .fact = machine::stored_facts(facts->facts_json).kind}));
   note("machine",
        fmt::format("trials {}run on CPU {}",
                    has_several() ? fmt::format("on node {} ", place.node.node) : "", cpu_list));
@@ -470,7 +471,8 @@ void Session::keep(Place& place, store::Trial row) {
   const Schedule::Step step = *place.trial;
   if (has_several() && first_cpus_.try_emplace(place.node.node, place.cpus.trial).second)
     note(std::string(cpus_event),
-         fmt::format("{}: {}", place.node.node, machine::to_string(place.cpus.trial)));
+         to_text(store::NodeFact{.node = place.node.node,
+                                 .fact = machine::to_string(place.cpus.trial)}));
   row.last = place.schedule->is_last(step, row.status);
   const auto before = steady_clock::now();
   const auto added = store_.add_trial(row);

@@ -203,8 +203,8 @@ class Surroundings {
 
 // The kind of the event that a worker on a node of a cluster was lost.
 inline constexpr std::string_view lost_event = "lost";
-// With several machines: the kind of the event that names the CPUs of a node's first trials, as in
-// "n1: 2-3".
+// With several machines: the kind of the event with the CPUs of a node's first trials, a
+// store::NodeFact.
 inline constexpr std::string_view cpus_event = "cpus";
 
 // "paused by user 1000"

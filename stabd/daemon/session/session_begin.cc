@@ -141,10 +141,9 @@ void Session::load_first_cpus() {
     return;
   }
   for (const store::Event& event : *events)
-    if (const std::size_t end = event.text.find(": ");
-        event.kind == cpus_event && end != std::string::npos)
-      first_cpus_.try_emplace(event.text.substr(0, end),
-                              machine::cpus_in(event.text.substr(end + 2)));
+    if (event.kind == cpus_event)
+      if (const auto known = store::node_fact(event.text))
+        first_cpus_.try_emplace(known->node, machine::cpus_in(known->fact));
 }
 
 // Reads a piece of the trials, so that clients are answered before the next piece.
