@@ -24,10 +24,16 @@
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "stats/data/notes.h"
+#include "stats/series/change_points.h"
+#include "stats/series/watch.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::client::history {
 namespace {
+
+using results::history::LeftOut;
+using results::history::Mean;
+using results::history::Point;
 
 constexpr std::size_t page_width = 100;
 constexpr std::size_t axis_width = 24;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/history.h"
 #include "report/model.h"
+#include "results/history.h"
 #include "stats/analyse/analyse.h"
 #include "stats/oracle/data.h"
 
@@ -39,7 +39,7 @@ class Trials {
   }
 
   // As 'stabctl history' gets it from a report.
-  [[nodiscard]] std::vector<client::history::Mean> means() const {
+  [[nodiscard]] std::vector<results::history::Mean> means() const {
     stats::Spec spec;
     spec.response = "wall";
     spec.unit = stats::Unit::nanoseconds;
@@ -49,7 +49,7 @@ class Trials {
     spec.assumptions = false;
     report::Document document;
     document.analysis = stats::analyse(data_, spec);
-    return client::history::experiment_in(document, program).means;
+    return results::history::experiment_in(document, program).means;
   }
 
  private:
@@ -90,7 +90,7 @@ void add_trial(Missing missing, bool later, double machine, double value,
 bool ever_alarmed(Missing missing, std::size_t experiments, std::uint64_t seed) {
   stats::oracle::Normal random(seed);
   const auto since = static_cast<std::size_t>(random.uniform() * static_cast<double>(experiments));
-  client::history::Series series;
+  results::history::Series series;
   double state = random.next();
   for (std::size_t i = 0; i < experiments; ++i) {
     const double machine = typical * (1 + noise * state);
@@ -100,11 +100,11 @@ bool ever_alarmed(Missing missing, std::size_t experiments, std::uint64_t seed) 
     if (loses_one) all.lose({.at_least = machine});
     for (std::size_t k = loses_one ? 1 : 0; k < trials; ++k)
       add_trial(missing, i >= since, machine, machine * (1 + noise * random.next()), random, all);
-    for (client::history::Mean& mean : all.means())
+    for (results::history::Mean& mean : all.means())
       series.points.push_back({.experiment = i, .mean = std::move(mean)});
     state = neighbours * state + std::sqrt(1 - neighbours * neighbours) * random.next();
   }
-  return !client::history::alarms_of(series, {}).empty();
+  return !results::history::alarms_of(series, {}).empty();
 }
 
 }  // namespace stab::bench
