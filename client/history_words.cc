@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,6 +20,7 @@
 #include "report/html/parts.h"
 #include "report/json.h"
 #include "report/model.h"
+#include "report/sections/section.h"
 #include "report/words/grid.h"
 #include "report/words/quantity.h"
 #include "stats/data/notes.h"
@@ -124,6 +124,87 @@ std::string missing_words(const Mean& mean, std::int64_t id, const report::Scale
       start, id);
 }
 
+// A series as a table with a row for each experiment, from which the text, the page and JSON are
+// made.
+class Points {
+ public:
+  Points(const History& history, const Series& series)
+      : history_(history),
+        series_(series),
+        scale_(scale_of(history, series)),
+        axis_(series),
+        has_sources_(std::ranges::any_of(history.experiments, [](const Experiment& each) {
+          return !each.source.commit.empty();
+        })) {}
+
+  [[nodiscard]] report::Part table() const {
+    report::Part part;
+    for (std::size_t i = 0; i < series_.points.size(); ++i) part.rows.push_back(row_of(i));
+    return part;
+  }
+
+ private:
+  // The text and the page have some columns in different places, so these columns are there twice.
+  [[nodiscard]] report::Row row_of(std::size_t i) const {
+    using report::column;
+    using report::json_only;
+    using report::shown_only;
+    const Mean& mean = series_.points[i].mean;
+    const Experiment& experiment = history_.experiments[series_.points[i].experiment];
+    const std::string id = std::to_string(experiment.id);
+    const std::string source = source_of(experiment);
+    report::Row row{column("id", static_cast<std::uint64_t>(experiment.id), "id", id).in_text(),
+                    shown_only("experiment", id).on_page(),
+                    shown_only("name", one_line(experiment.name, 100)).left().on_page(),
+                    shown_only("source", source).left().on_page(),
+                    shown_only("when", local_time(experiment.at_ns)).left(),
+                    shown_only("mean", shown(mean.mean)).in_text(),
+                    column("n", std::uint64_t{mean.n}, "trials", std::to_string(mean.n)),
+                    column("mean", mean.mean, "mean", shown(mean.mean)).on_page(),
+                    column("low", report::known(mean.low), "low", shown(mean.low)).on_page(),
+                    column("high", report::known(mean.high), "high", shown(mean.high)).on_page(),
+                    shown_only("change", change_at(i)).left().on_page(),
+                    shown_only("", axis_.draw(mean)).left().in_text()};
+    if (has_sources_) row.push_back(shown_only("source", source).left().in_text());
+    row.push_back(shown_only("experiment", words_of(series_.points[i])).left().in_text());
+    const bool is_missing = mean.missing > 0;
+    row.push_back(is_missing ? json_only("missing", std::uint64_t{mean.missing}) : report::Field());
+    const auto add_bound = [&](const char* key, std::optional<double> bound) {
+      row.push_back(is_missing && bound ? json_only(key, *bound) : report::Field());
+    };
+    add_bound("loss_low", mean.loss_low);
+    add_bound("loss_high", mean.loss_high);
+    add_bound("loss_interval_low", mean.loss_interval_low);
+    add_bound("loss_interval_high", mean.loss_interval_high);
+    return row;
+  }
+
+  [[nodiscard]] std::string shown(std::optional<double> value) const {
+    return value ? report::quantity(*value, scale_) : "";
+  }
+
+  // "nightly; 4 of 40 trials are missing; with the 4 missing trials, the mean is at least 2.1 s"
+  [[nodiscard]] std::string words_of(const Point& point) const {
+    const Experiment& experiment = history_.experiments[point.experiment];
+    std::string words = one_line(experiment.name, longest_name);
+    for (const std::string& remark : history_.remarks[point.experiment]) words += "; " + remark;
+    if (!experiment.facts) words += missing_words(point.mean, experiment.id, scale_);
+    return words;
+  }
+
+  // "" if no change begins at this point.
+  [[nodiscard]] std::string change_at(std::size_t point) const {
+    const auto found = std::ranges::find(series_.changes, point, &Change::at);
+    return found == series_.changes.end() ? "" : change_words(*found, series_, history_, scale_);
+  }
+
+  const History& history_;
+  const Series& series_;
+  report::Scale scale_;
+  TextAxis axis_;
+  bool has_sources_;
+};
+
 class Text {
  public:
   explicit Text(const History& history) : history_(history), latest_(history.experiments.back()) {}
@@ -150,22 +231,13 @@ class Text {
   }
 
   void add(const Series& series) {
-    const report::Scale scale = scale_of(history_, series);
-    const TextAxis axis(series);
     text_ += "\n" + (series.levels.empty() ? "" : cell_name(series.levels) + "\n");
-    report::Grid grid;
-    for (const char* name : {"id", "when", "mean", "trials"})
-      grid.column(name,
-                  std::string_view(name) == "when" ? report::Align::left : report::Align::right);
-    grid.column("", report::Align::left);
-    if (has_sources()) grid.column("source", report::Align::left);
-    grid.column("experiment", report::Align::left);
-    for (const Point& each : series.points) grid.row(row_of(each, axis, scale));
-    add_table(grid.render(false), series, scale);
+    add_table(report::grid_of(Points(history_, series).table()).render(false), series);
   }
 
   // Adds the header, a line for each point, and a line before each point where a change begins.
-  void add_table(const std::string& table, const Series& series, const report::Scale& scale) {
+  void add_table(const std::string& table, const Series& series) {
+    const report::Scale scale = scale_of(history_, series);
     std::istringstream lines(table);
     std::string line;
     std::getline(lines, line);
@@ -176,27 +248,6 @@ class Text {
         text_ += "  ---- change: " + change_words(*change++, series, history_, scale) + "\n";
       text_ += line + "\n";
     }
-  }
-
-  [[nodiscard]] std::vector<report::Cell> row_of(const Point& point, const TextAxis& axis,
-                                                 const report::Scale& scale) const {
-    const Experiment& experiment = history_.experiments[point.experiment];
-    std::string words = one_line(experiment.name, longest_name);
-    for (const std::string& remark : history_.remarks[point.experiment]) words += "; " + remark;
-    if (!experiment.facts) words += missing_words(point.mean, experiment.id, scale);
-    std::vector<report::Cell> row{{std::to_string(experiment.id)},
-                                  {local_time(experiment.at_ns)},
-                                  {report::quantity(point.mean.mean, scale)},
-                                  {std::to_string(point.mean.n)},
-                                  {axis.draw(point.mean)}};
-    if (has_sources()) row.push_back({source_of(experiment)});
-    row.push_back({words});
-    return row;
-  }
-
-  [[nodiscard]] bool has_sources() const {
-    return std::ranges::any_of(history_.experiments,
-                               [](const Experiment& each) { return !each.source.commit.empty(); });
   }
 
   void note(const std::string& words) { text_ += report::paragraph("  - ", words, page_width); }
@@ -292,22 +343,6 @@ using report::or_null;
 using Json = nlohmann::ordered_json;
 
 Json json_of(const History& history, const Series& series) {
-  Json points = Json::array();
-  for (const Point& each : series.points) {
-    points.push_back({{"id", history.experiments[each.experiment].id},
-                      {"n", each.mean.n},
-                      {"mean", each.mean.mean},
-                      {"low", or_null(each.mean.low)},
-                      {"high", or_null(each.mean.high)}});
-    if (each.mean.missing == 0) continue;
-    points.back()["missing"] = each.mean.missing;
-    if (each.mean.loss_low) points.back()["loss_low"] = *each.mean.loss_low;
-    if (each.mean.loss_high) points.back()["loss_high"] = *each.mean.loss_high;
-    if (each.mean.loss_interval_low)
-      points.back()["loss_interval_low"] = *each.mean.loss_interval_low;
-    if (each.mean.loss_interval_high)
-      points.back()["loss_interval_high"] = *each.mean.loss_interval_high;
-  }
   Json changes = Json::array();
   for (const Change& each : series.changes) {
     changes.push_back({{"id", history.experiments[series.points[each.at].experiment].id},
@@ -322,9 +357,12 @@ Json json_of(const History& history, const Series& series) {
   };
   for (const stats::Alarm& each : series.alarms)
     alarms.push_back({{"id", id_of(each.at)}, {"raised", id_of(each.raised)}});
-  return {{"levels", series.levels},     {"exact", series.exact},
-          {"tested", series.tested},     {"watched", series.watched},
-          {"points", std::move(points)}, {"changes", std::move(changes)},
+  return {{"levels", series.levels},
+          {"exact", series.exact},
+          {"tested", series.tested},
+          {"watched", series.watched},
+          {"points", report::rows_json({.parts = {Points(history, series).table()}})},
+          {"changes", std::move(changes)},
           {"alarms", std::move(alarms)}};
 }
 
@@ -418,10 +456,7 @@ class Picture {
     Figure figure{.title = cell_name(series_.levels).empty() ? history_.benchmark
                                                              : cell_name(series_.levels)};
     figure.picture = draw();
-    figure.numbers.columns = {
-        {"experiment", true}, {"name"},      {"source"},     {"when"},  {"trials", true},
-        {"mean", true},       {"low", true}, {"high", true}, {"change"}};
-    for (std::size_t i = 0; i < series_.points.size(); ++i) add_numbers(i, figure.numbers);
+    figure.numbers = page_table(Points(history_, series_).table());
     return figure;
   }
 
@@ -497,21 +532,6 @@ class Picture {
         fmt::format("{} {}, {}{}{}: {}", experiment.id, one_line(experiment.name, 60),
                     source_of(experiment), experiment.source.commit.empty() ? "" : ", ",
                     local_time(experiment.at_ns), report::quantity(point.mean.mean, scale_)));
-  }
-
-  void add_numbers(std::size_t i, Table& table) const {
-    const Point& point = series_.points[i];
-    const Experiment& experiment = history_.experiments[point.experiment];
-    const auto shown = [&](const std::optional<double>& value) {
-      return value ? report::quantity(*value, scale_) : "";
-    };
-    std::string change;
-    for (const Change& each : series_.changes)
-      if (each.at == i) change = change_words(each, series_, history_, scale_);
-    table.rows.push_back({std::to_string(experiment.id), one_line(experiment.name, 100),
-                          source_of(experiment), local_time(experiment.at_ns),
-                          std::to_string(point.mean.n), shown(point.mean.mean),
-                          shown(point.mean.low), shown(point.mean.high), change});
   }
 
   const History& history_;

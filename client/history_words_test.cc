@@ -19,6 +19,8 @@ using results::history::Mean;
 using results::history::sizes;
 using results::history::step;
 using results::history::steps_of;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -33,6 +35,46 @@ TEST(HistoryWords, AStepIsALineWithItsSize) {
   EXPECT_EQ(object["series"][0]["changes"][0]["id"], 10);
   EXPECT_EQ(object["seed"], 1);
   EXPECT_EQ(object["permutations"], 999);
+}
+
+// The headings of the page's tables.
+std::vector<std::string> headings_of(const std::string& page) {
+  std::vector<std::string> headings;
+  for (std::size_t at = page.find("<th "); at < page.size(); at = page.find("<th ", at)) {
+    at = page.find('>', at) + 1;
+    headings.push_back(page.substr(at, page.find('<', at) - at));
+  }
+  return headings;
+}
+
+// The keys of a point in JSON, in their order.
+std::vector<std::string> keys_of(const History& history, std::size_t point) {
+  const auto object = nlohmann::ordered_json::parse(as_json(history));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object["series"][0]["points"][point].items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(HistoryWords, EachFormHasItsColumnsInTheirOrder) {
+  std::vector<Experiment> all = step(1.05);
+  EXPECT_THAT(as_text(make_history("sort", all, {})),
+              ContainsRegex("\n +id  when +mean  trials +experiment\n"));
+  all[3].source = {.branch = "main", .commit = "3f2a91c1d00f"};
+  all[3].means[0].missing = 1;
+  all[3].means[0].loss_low = all[3].means[0].loss_interval_low = 1e6;
+  all[3].means[0].loss_high = all[3].means[0].loss_interval_high = 2e6;
+  const History history = make_history("sort", all, {});
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, ContainsRegex("\n +id  when +mean  trials +source +experiment\n"));
+  EXPECT_THAT(text, ContainsRegex("\n +4  .* ms +30  .*o.* main 3f2a91c1  nightly; with the 1 "));
+  EXPECT_THAT(text, ContainsRegex("\n  ---- change: [^\n]*\n +10  "));
+  EXPECT_THAT(headings_of(as_page(history)),
+              ElementsAre("experiment", "name", "source", "when", "trials", "mean", "low", "high",
+                          "change"));
+  EXPECT_THAT(keys_of(history, 0), ElementsAre("id", "n", "mean", "low", "high"));
+  EXPECT_THAT(keys_of(history, 3),
+              ElementsAre("id", "n", "mean", "low", "high", "missing", "loss_low", "loss_high",
+                          "loss_interval_low", "loss_interval_high"));
 }
 
 TEST(HistoryWords, ADifferenceOfFactsIsExact) {

@@ -90,6 +90,15 @@ TEST(Section, MarkdownHasTheColumnsOfThePage) {
   EXPECT_EQ(markdown_table({}), "");
 }
 
+TEST(Section, AColumnForTextsIsNotOnThePage) {
+  const Part part{.rows = {{column("size", 1.5, "size", "1.5 ms"),
+                            column("name", known("a"), "name", "a").in_text()}}};
+  EXPECT_EQ(grid_of(part).render(false), "    size  name\n  1.5 ms     a\n");
+  EXPECT_THAT(titles_of(page_table(part)), ElementsAre("size"));
+  EXPECT_EQ(markdown_table(part), "| size |\n|---|\n| 1.5 ms |\n");
+  EXPECT_EQ(rows_json({.parts = {part}})[0].dump(), R"({"size":1.5,"name":"a"})");
+}
+
 TEST(Section, JsonHasTheKeysInTheirOrder) {
   EXPECT_EQ(rows_json(a_section("no"))[1].dump(),
             R"({"name":"a<b","low":null,"size":22.0,"levels":{"opt":"O2","trials":3}})");

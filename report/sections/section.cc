@@ -60,8 +60,8 @@ Shown shown_columns(const Part& part, bool is_page) {
     const Field& field = (*first)[i];
     const bool is_empty = std::ranges::none_of(
         part.rows, [&](const Row& row) { return !row.empty() && !row[i].text.empty(); });
-    if (field.heading && (is_page || !field.is_for_page) && !(field.is_rare && is_empty))
-      shown.fields.push_back(i);
+    const bool is_elsewhere = is_page ? field.is_for_text : field.is_for_page;
+    if (field.heading && !is_elsewhere && !(field.is_rare && is_empty)) shown.fields.push_back(i);
   }
   return shown;
 }

@@ -44,6 +44,7 @@ struct Field {
   bool is_once = false;      // a text report leaves the cell empty if the row above says the same
   bool is_rare = false;      // the column is left out if none of its cells has text
   bool is_for_page = false;  // a text report has no room for the column
+  bool is_for_text = false;  // the page has it elsewhere
 
   // Each function below returns a copy of the field with one or two members changed.
   [[nodiscard]] Field in(Style wanted) const { return changed(&Field::style, wanted); }
@@ -57,6 +58,7 @@ struct Field {
   [[nodiscard]] Field on_page(bool wanted = true) const {
     return changed(&Field::is_for_page, wanted);
   }
+  [[nodiscard]] Field in_text() const { return changed(&Field::is_for_text, true); }
   [[nodiscard]] Field on_page_as(std::string words) const {
     return changed(&Field::page_text, std::move(words));
   }
