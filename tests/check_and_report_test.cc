@@ -8,11 +8,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "client/check/comparisons.h"
 #include "design/model.h"
 #include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "results/document.h"
+#include "results/prediction.h"
 #include "stats/verdicts/decide.h"
 #include "store/test_support.h"
 
@@ -100,11 +100,11 @@ std::string planned(const plan::Plan& plan) {
 
 // Welch's test has fewer degrees of freedom than planned, the less alike its arms vary; programs
 // that are crossed with blocks have more, the more of the variation is the blocks'.
-void expect_errors(const plan::Plan& plan, const client::Family& family,
+void expect_errors(const plan::Plan& plan, const results::prediction::Family& family,
                    const std::vector<const stats::Effect*>& effects) {
   EXPECT_EQ(effects.size(), family.comparisons);
   for (const stats::Effect* effect : effects)
-    for (const client::OwnError& error : family.errors) {
+    for (const results::prediction::OwnError& error : family.errors) {
       if (error.benchmark != effect->subject) continue;
       const auto df = static_cast<double>(error.df);
       if (plan.design.kind == plan::DesignKind::nested) {
@@ -121,9 +121,9 @@ void expect_errors(const plan::Plan& plan, const client::Family& family,
 }
 
 void expect_families(const plan::Plan& plan, const stats::Analysis& analysis) {
-  const auto families = client::families(plan);
+  const auto families = results::prediction::families(plan);
   std::size_t all = 0;
-  for (const client::Family& family : families) {
+  for (const results::prediction::Family& family : families) {
     std::vector<const stats::Effect*> effects;
     for (const stats::Effect& effect : analysis.effects)
       if (effect.scope == family.scope && effect.p) effects.push_back(&effect);

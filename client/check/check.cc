@@ -19,7 +19,6 @@
 #include "base/time.h"
 #include "client/analyze.h"
 #include "client/check/check_output.h"
-#include "client/check/comparisons.h"
 #include "client/client.h"
 #include "client/plan_file.h"
 #include "client/streams.h"
@@ -41,6 +40,7 @@
 #include "protocol/document.h"
 #include "protocol/paths.h"
 #include "report/model.h"
+#include "results/prediction.h"
 #include "stabd/daemon/session/schedule.h"
 #include "toml/value.h"
 
@@ -171,7 +171,7 @@ Design design_of(plan::Plan plan) {
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
   design.fewest = plan::fewest_trials(design.plan);
   design.models = plan::models(design.plan, design.expansion);
-  design.families = families(design.plan);
+  design.families = results::prediction::families(design.plan);
   return design;
 }
 
@@ -381,7 +381,7 @@ ordered_json detectable_json(const Design& design) {
                     {"programs", key_of(each.scope)},
                     {"treatment", each.treatment},
                     {"sd", each.sd},
-                    {"power", planned_power},
+                    {"power", results::prediction::planned_power},
                     {"change", each.change},
                     {"error_df", each.error_df},
                     {"comparisons", each.comparisons}});
@@ -622,16 +622,16 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   if (auto possible = check_padding(design, file->path); !possible)
     return std::unexpected(possible.error());
   design.pilot = find_pilot(common, design.plan, design.expansion.trials.size());
-  Variation variation;
+  results::prediction::Variation variation;
   if (!sd.empty()) {
     const auto share = read_share("--noise", sd);
     if (!share) return std::unexpected(share.error());
     variation = {.all_trials = *share, .benchmarks = *share};
   } else if (design.pilot && design.pilot->found) {
-    variation = variation_of(*design.pilot->found, design.plan);
+    variation = results::prediction::variation_of(*design.pilot->found, design.plan);
   }
-  design.detectable = detectable(design.plan, variation);
-  design.blocks_for_precision = blocks_for_precision(design.plan, variation);
+  design.detectable = results::prediction::detectable(design.plan, variation);
+  design.blocks_for_precision = results::prediction::blocks_for_precision(design.plan, variation);
   // This comes last, because it may give up root's rights.
   auto here = counters_here(design.plan);
   if (!here) return std::unexpected(here.error());

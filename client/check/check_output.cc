@@ -36,6 +36,8 @@ namespace stab::client {
 namespace {
 
 using nlohmann::ordered_json;
+using results::prediction::OwnError;
+using results::prediction::planned_power;
 using stats::Scope;
 
 std::string df_text(std::size_t df) {

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "base/error.h"
-#include "client/check/comparisons.h"
 #include "counters/readings.h"
 #include "plan/plan.h"
+#include "results/prediction.h"
 
 namespace stab::client {
+
+using results::prediction::Detectable;
+using results::prediction::Family;
 
 // With fewer degrees of freedom, an error is so uncertain that only large changes are found.
 inline constexpr std::size_t few_df = 10;

@@ -13,10 +13,14 @@
 #include "machine/observer.h"
 #include "plan/plan.h"
 #include "plan/reading/testing.h"
+#include "results/prediction.h"
 
 namespace stab::client {
 namespace {
 
+using results::prediction::detectable;
+using results::prediction::families;
+using results::prediction::Variation;
 using testing::ElementsAre;
 using testing::IsEmpty;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "client/check/comparisons.h"
+#include "results/prediction.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "stats/planning/repeated.h"
 #include "stats/verdicts/decide.h"
 
-namespace stab::client {
+namespace stab::results::prediction {
 namespace {
 
 using plan::DesignKind;
@@ -356,4 +356,4 @@ std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan,
   return most;
 }
 
-}  // namespace stab::client
+}  // namespace stab::results::prediction

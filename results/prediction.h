@@ -15,7 +15,7 @@
 #include "report/model.h"
 #include "stats/verdicts/analysis.h"
 
-namespace stab::client {
+namespace stab::results::prediction {
 
 struct Comparison {
   std::size_t treatment = 0;  // index into plan::treatments()
@@ -101,4 +101,4 @@ std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& vari
 // Empty for plans with another rule, and if the variation is unknown.
 std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan, const Variation& variation);
 
-}  // namespace stab::client
+}  // namespace stab::results::prediction

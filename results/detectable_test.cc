@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "client/check/comparisons.h"
 #include "plan/reading/testing.h"
+#include "results/prediction.h"
 
-namespace stab::client {
+namespace stab::results::prediction {
 namespace {
 
 using stats::Scope;
@@ -316,4 +316,4 @@ TEST(Detectable, ARuleTestsAtItsOwnLevel) {
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::results::prediction

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "client/check/comparisons.h"
+#include "results/prediction.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "plan/reading/testing.h"
 
-namespace stab::client {
+namespace stab::results::prediction {
 namespace {
 
 const std::string two_benchmarks = R"([experiment]
@@ -131,4 +131,4 @@ TEST(Comparisons, OfListedCellsNeedPairsOfThem) {
 }
 
 }  // namespace
-}  // namespace stab::client
+}  // namespace stab::results::prediction
