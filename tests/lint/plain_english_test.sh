@@ -16,7 +16,7 @@ openings() {  # reads file names, prints area, file and sentence
       open my $data, "<", "tests/lint/plain_english.txt" or die "tests/lint/plain_english.txt: $!";
       while (<$data>) { $allowed{$1} = 1 if /^allow (.+)$/ }
     }
-    my $heading = "";
+    our $heading = "";  # not my: the subs would keep the variable of the first file
     # A sentence opens badly if a word that has no noun beside it is its subject or its topic.
     sub bad {
       my ($sentence) = @_;
@@ -52,7 +52,6 @@ openings() {  # reads file names, prints area, file and sentence
       $text =~ s/<!--.*?-->//gs;
       $text =~ s/^```.*?^```$//gms;
       my $paragraph = "";
-      $heading = "";
       for (split(/\n/, $text), "") {
         if (/^\|/) {
           for my $cell (split /(?<!\\)\|/) {
@@ -99,7 +98,6 @@ openings() {  # reads file names, prints area, file and sentence
       my ($comment) = $text =~ m{\A(?|#!.*\n((?:#.*\n)*)|((?://.*\n)*))};
       $comment =~ s{^(?:#|//) ?}{}gm;
       my $usage = $text =~ /^(?:usage\(\) \{\n *cat|my \$usage =) <<\x27(\w+)\x27;?\n(.*?)^\1$/ms ? $2 : "";
-      $heading = "";
       for my $part ($comment, $usage) {
         my ($item, $paragraph) = (0, "");
         for (split(/\n/, $part), "") {
@@ -192,6 +190,11 @@ finds "$work/tried" 'What a run costs.' 'those of a day' 'Whoever waits is told.
 said=$(EACH_SENTENCE=yes openings <<<"$work/tried" | cut -f 2- | sed "s|^$work/||")
 [[ $said == $'tried, --pairs N\trounds; what it takes is known by then\ntried, --list\tthe programs of this folder, one on each line' ]] ||
   { echo "it no longer draws the help of scripts:"; echo "$said"; exit 1; }
+
+printf '# Title\n\nThis sentence is about an old page.\n' >"$work/old.md"
+printf '# This sentence is about the new plan.\n' >"$work/new.toml"
+said=$(printf '%s\n' "$work"/{old.md,new.toml} | EACH_SENTENCE=yes openings | cut -f 2 | sed "s|^$work/||")
+[[ $said == $'old.md, Title\nnew.toml' ]] || { echo "it draws sentences with wrong headings:"; echo "$said"; exit 1; }
 
 drawn=$(draw 1)
 [[ $(wc -l <<<"$drawn") -eq 50 && $drawn == "$(draw 1)" && $drawn != "$(draw 2)" ]] || { echo "--draw does not draw 50 sentences by its seed"; exit 1; }
