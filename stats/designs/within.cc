@@ -199,9 +199,9 @@ void add_table(const Prepared& data, std::span<const Member> members,
       row.epsilon.reset();
     }
     notes.add(fmt::format(
-        "A {1} may have the same effect on all {0}s. The strata of the table for {0}s like these "
-        "leave out this effect, so this table has no F values. The table of changes includes the "
-        "effect.",
+        "A {1} may affect all {0}s in the same way. The strata of the table for {0}s like these "
+        "ignore such an effect, so this table has no F values. The table of changes takes the "
+        "effect into account.",
         data.spec.subject, data.spec.block));
   }
 }
