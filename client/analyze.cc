@@ -325,10 +325,10 @@ void withhold_between_files(const std::string& factor, stats::Analysis& analysis
 
 void note_sessions(std::vector<std::string>& notes) {
   notes.push_back(
-      "The files were measured at different times, so anything that changed on the machine in "
-      "between looks like a difference between the files. Intervals and p reflect only the "
-      "variation within the files. To get a verdict, let 'stabctl ab' measure both versions in "
-      "turn.");
+      "The values in these files were measured at different times, so anything that changed on the "
+      "machine in between looks like a difference between the files. Intervals and p reflect only "
+      "the variation within the files. To get a verdict, let 'stabctl ab' measure both versions "
+      "alternately.");
 }
 
 Result<std::vector<Input>> open_all(const std::vector<std::string>& files) {

@@ -320,7 +320,7 @@ void separate(const std::string& file, const Receiver& receiver,
                                        receiver.uid)},
                   in_one_go);
   // An Intake reads the database without its log.
-  if (!value_of(to.empty_log())) refuse("another process has opened the archive's parts");
+  if (!value_of(to.empty_log())) refuse("another process has the archive's parts open");
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ std::string warning(const plan::Plan& plan, const Family& family,
         words, family.more);
   const auto change = largest(family, detectable);
   return fmt::format(
-      "an error term has only {}, so the plan finds only {} on {}: use more {} to find smaller "
-      "effects",
+      "an error term has only {}, so the experiment can detect only {} on {}: use more {} to "
+      "detect smaller effects",
       df_text(df),
       change ? fmt::format("effects larger than {:.3g} %", 100 * *change) : "large effects", words,
       family.more);
@@ -129,8 +129,8 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
         std::ranges::find(detectable, family.scope, &Detectable::scope) != detectable.end();
     if (is_known)
       lines.push_back(fmt::format(
-          "  smallest change found with {:.0f} % power{}{}, judging by {}:", 100 * planned_power,
-          stop ? fmt::format(" with all {} blocks", stop->max) : "",
+          "  smallest change that can be detected with {:.0f} % power{}{}, judging by {}:",
+          100 * planned_power, stop ? fmt::format(" with all {} blocks", stop->max) : "",
           family.comparisons > 1 ? fmt::format(" after the correction for {}",
                                                fmt::to_string(family.comparisons) + " comparisons")
                                  : "",
@@ -436,12 +436,12 @@ void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std
   }
   if (fewest == 1)
     lines.emplace_back(
-        "at least one set of events is counted in only one block, so the plan cannot find changes "
-        "in these events: use more repetitions or fewer sets");
+        "at least one set of events is counted in only one block, so the experiment cannot detect "
+        "changes in these events: use more repetitions or fewer sets");
   else if (fewest <= few_df)
     lines.push_back(fmt::format(
-        "with {} blocks for each set of events, the plan finds only large changes in the "
-        "events: use more repetitions or fewer sets to find smaller changes",
+        "with {} blocks for each set of events, the experiment can detect only large changes in "
+        "the events: use more repetitions or fewer sets to detect smaller changes",
         fewest));
 }
 

@@ -59,8 +59,8 @@ TEST(CheckWords, SayWhichChangeIsFound) {
       ElementsAre(
           "2 comparisons on each benchmark are corrected together, and each error term has 29 "
           "degrees of freedom",
-          "  smallest change found with 80 % power after the correction for 2 comparisons, judging "
-          "by --noise:",
+          "  smallest change that can be detected with 80 % power after the correction for 2 "
+          "comparisons, judging by --noise:",
           "    a                        aslr             1.68 %   (standard deviation 2 %)",
           "    b                        aslr             1.68 %   (standard deviation 2 %)"));
 }
@@ -71,13 +71,14 @@ TEST(CheckWords, WarnOfFewDegreesOfFreedom) {
       ElementsAre(
           "2 comparisons on each benchmark are corrected together, and each error term "
           "has 9 degrees of freedom",
-          "  warning: an error term has only 9 degrees of freedom, so the plan finds only large "
-          "effects on each benchmark: use more repetitions to find smaller effects"));
+          "  warning: an error term has only 9 degrees of freedom, so the experiment can detect "
+          "only large effects on each benchmark: use more repetitions to detect smaller effects"));
   EXPECT_EQ(lines_of(plan_of(11)).size(), 1U);
   EXPECT_EQ(
       lines_of(plan_of(10), {.all_trials = 0.02}).back(),
-      "  warning: an error term has only 9 degrees of freedom, so the plan finds only effects "
-      "larger than 3.27 % on each benchmark: use more repetitions to find smaller effects");
+      "  warning: an error term has only 9 degrees of freedom, so the experiment can detect only "
+      "effects larger than 3.27 % on each benchmark: use more repetitions to detect smaller "
+      "effects");
   EXPECT_EQ(lines_of(plan_of(1)).back(),
             "  warning: an error term has no degrees of freedom, so nothing can be concluded about "
             "each benchmark: use more repetitions");
@@ -90,8 +91,9 @@ TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
           "there is one comparison on these 2 benchmarks; its error term has 19 degrees of freedom",
           "there is one comparison on benchmarks like these; its error term has 1 degree of "
           "freedom",
-          "  warning: an error term has only 1 degree of freedom, so the plan finds only large "
-          "effects on benchmarks like these: use more benchmarks to find smaller effects",
+          "  warning: an error term has only 1 degree of freedom, so the experiment can detect "
+          "only large effects on benchmarks like these: use more benchmarks to detect smaller "
+          "effects",
           "2 comparisons on each benchmark are corrected together, and each error term has 19 "
           "degrees of freedom"));
 }

@@ -402,14 +402,14 @@ struct Loss {
 constexpr std::array losses{
     Loss{"steal-ns", Grade::fair,
          "if the host takes CPU time from a trial, the lost time looks like the trial's own time",
-         "let this process see the kernel's /proc/stat"},
+         "let this process see the kernel's own /proc/stat instead of a container's"},
     Loss{"interrupts", Grade::fair, "stabd cannot tell which trials were disturbed by devices",
-         "let this process see the kernel's /proc/interrupts"},
+         "let this process see the kernel's own /proc/interrupts instead of a container's"},
     Loss{"softirqs", Grade::fair,
          "stabd cannot tell which trials were disturbed by the kernel's deferred work",
-         "let this process see the kernel's /proc/softirqs"},
+         "let this process see the kernel's own /proc/softirqs instead of a container's"},
     Loss{"other-cpus-busy-ns", Grade::fair, "trials do not record what else ran at the same time",
-         "let this process see the kernel's /proc/stat"},
+         "let this process see the kernel's own /proc/stat instead of a container's"},
     Loss{"memory-pressure-ns", Grade::fair,
          "stabd cannot tell which trials waited for memory, and cannot wait for free memory before "
          "a block",

@@ -288,16 +288,15 @@ inline constexpr Key keys[] = {
      "required without `generators`"},
 
     {"causal.scope", Texts{is_filled_word, filled_word_rule},
-     "for `causal`: shell patterns of the source files whose lines the profiler virtually speeds "
-     "up",
+     "for `causal`: shell patterns of the source files whose lines the profiler speeds up (it "
+     "simulates this by pausing the other threads)",
      "files in the build's copy of the sources, or in the plan's folder"},
     {"causal.binary", Texts{is_filled_word, filled_word_rule},
      "patterns of other files, such as libraries; the profiler also speeds up the lines of these "
      "files; the patterns may use `${OUT}`, `${DIR}` and `${SRC}`",
      "none"},
     {"causal.line", Text{is_filled_word, filled_word_rule},
-     "the only line that the profiler virtually speeds up, as FILE:LINE; FILE may be the end of a "
-     "path",
+     "the only line that the profiler speeds up, as FILE:LINE; FILE may be the end of a path",
      "samples determine the lines"},
     {"causal.progress", Texts{is_filled_word, filled_word_rule},
      "source lines, each as FILE:LINE, for programs without progress points; a sample in one of "
@@ -316,7 +315,9 @@ inline constexpr Key keys[] = {
      "other uses speedup 0",
      "random speedups"},
     {"causal.arrival_speedup", Duration{},
-     "the time that a thread virtually saves at each visit to `STAB_ARRIVAL`, at most 10s", "none"},
+     "the time that a thread saves at each visit to `STAB_ARRIVAL` in relation to the other "
+     "threads, which pause; at most 10s",
+     "none"},
 
     {"exclude.when", Text{is_filled_word, filled_word_rule},
      "a rule, for example `\"steal_share > 1%\"`; a trial that matches the rule counts as "

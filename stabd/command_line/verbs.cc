@@ -20,7 +20,8 @@ using namespace client;
 void CommandLine::add_ab() {
   Arguments& a = arguments_;
   CLI::App* ab = verb(
-      "ab", "Which version is faster? Measures two or more versions in turn, without a plan", [&a] {
+      "ab", "Which version is faster? Measures two or more versions alternately, without a plan",
+      [&a] {
         a.ab.json = a.common.json;
         a.ab.full = a.common.full;
         mark_redirected_output();
@@ -193,7 +194,7 @@ void CommandLine::add_plan_verbs() {
   machines_option(check, a.common.machines);
   check->add_option(
       "--noise,--sd", a.sd,
-      "Compute the smallest change that the plan can detect if trials have this "
+      "Compute the smallest change that the experiment can detect if trials have this "
       "relative standard deviation, for example 2%. By default, the deviation comes from "
       "the daemon's latest finished experiment of the same name");
   json_flag(check);
@@ -695,7 +696,8 @@ void add_run_options(CLI::App* causal, client::causal::CausalOptions& of) {
       "second run has this speedup");
   causal->add_option(
       "--arrival-speedup", of.arrival_speedup,
-      "Time that a thread virtually saves at each visit to STAB_ARRIVAL, for example 250us");
+      "Time that a thread saves at each visit to STAB_ARRIVAL in relation to the other threads, "
+      "which pause, for example 250us");
   causal->add_option(
       "--load", of.load,
       "Load at STAB_ARRIVAL relative to the normal load, for example 1.25x. Several loads "

@@ -5,9 +5,9 @@
 //   build/campaign/fifty_users [--quick] [--pairs N] [--seconds S] [FOLDER]      (as root; FOLDER: for the CSV files)
 //
 // Two kinds of blocks alternate. In one kind, 45 users ask for lists, logs and reports, and five attack:
-//   1  sends refused plans of 760 KB over 16 connections;
+//   1  sends plans of 760 KB, which stabd refuses, over 16 connections;
 //   2  holds 16 connections, half in the middle of a request, asks for more, and floods another connection with requests;
-//   3  asks for exports of 100,000 trials over 16 connections, and never reads;
+//   3  asks for an export of 100,000 trials on each of 16 connections, but never reads the exports;
 //   4  has workers that answer with 57 MB, control characters, forged replies or endless output;
 //   5  fills the cache with builds, and its trials attack their worker, forge output and leave processes behind.
 // In the other kind of block, nobody talks to stabd. Instead, the same number of processes run `stabctl check` on a

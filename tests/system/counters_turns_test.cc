@@ -45,9 +45,9 @@ TEST_F(Counters, SetsTakeTurnsOverTheBlocks) {
       AllOf(
           HasSubstr("the plan counts sets of events in turn, one set in each block:\n  set 1, in 6 "
                     "blocks: minor-faults:u with page-faults:u\n  set 2, in 6 blocks: "
-                    "task-clock\nwith 6 blocks for each set of events, the plan finds only large "
-                    "changes in the events: use more repetitions or fewer sets to find smaller "
-                    "changes\n"),
+                    "task-clock\nwith 6 blocks for each set of events, the experiment can detect "
+                    "only large changes in the events: use more repetitions or fewer sets to "
+                    "detect smaller changes\n"),
           HasSubstr("the plan also compares minor-faults:u, with separate verdicts (less is "
                     "better), in the blocks that count it\n")));
   const json sets =
