@@ -29,7 +29,7 @@ const std::string three_sets =
     "[measure]\ncounters = ['task-clock']\n"
     "rotate = [['cycles', 'instructions'], ['cycles', 'branches'], ['page-faults']]\n";
 
-TEST(Turns, EachRunOfBlocksHasEachSetOnce) {  // T1
+TEST(Rotation, EachRunOfBlocksHasEachSetOnce) {  // T1
   const Plan plan = plan_of(three_sets);
   std::set<std::vector<std::uint32_t>> orders;
   for (const bool warmup : {false, true})
@@ -43,7 +43,7 @@ TEST(Turns, EachRunOfBlocksHasEachSetOnce) {  // T1
   EXPECT_EQ(orders.size(), 6U) << "all orders occur";
 }
 
-TEST(Turns, NoSetIsEverFarAheadOfAnother) {  // T1
+TEST(Rotation, NoSetIsEverFarAheadOfAnother) {  // T1
   const Plan plan = plan_of(three_sets);
   std::map<std::uint32_t, std::uint32_t> blocks;
   for (std::uint32_t block = 0; block < 100; ++block) {
@@ -56,13 +56,13 @@ TEST(Turns, NoSetIsEverFarAheadOfAnother) {  // T1
   }
 }
 
-TEST(Turns, AllCellsAndBenchmarksOfABlockCountOneSet) {
+TEST(Rotation, AllCellsAndBenchmarksOfABlockCountOneSet) {
   const Plan plan = plan_of(three_sets);
   for (const Trial& trial : expand(plan).trials)
     EXPECT_EQ(trial.set, set_of(plan, trial.block, trial.warmup)) << trial.position;
 }
 
-TEST(Turns, WarmUpBlocksDoNotChangeThoseThatAreMeasured) {  // T2
+TEST(Rotation, WarmUpBlocksDoNotChangeThoseThatAreMeasured) {  // T2
   const Plan plan = plan_of(three_sets);
   Plan other = plan;
   other.warmup = 2;
@@ -75,7 +75,7 @@ TEST(Turns, WarmUpBlocksDoNotChangeThoseThatAreMeasured) {  // T2
   EXPECT_EQ(sets, others);
 }
 
-TEST(Turns, EachMachineCountsAllSetsEquallyOften) {  // T3
+TEST(Rotation, EachMachineCountsAllSetsEquallyOften) {  // T3
   const Plan plan = plan_of(three_sets + "[machines]\nengine = 'slurm'\nnodes = 4\n", 30);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> times;
   std::vector<std::uint32_t> of_set(3);
@@ -90,7 +90,7 @@ TEST(Turns, EachMachineCountsAllSetsEquallyOften) {  // T3
   for (const auto& [which, count] : times) EXPECT_EQ(count, 10U);
 }
 
-TEST(Turns, AnotherSeedGivesAnotherOrder) {
+TEST(Rotation, AnotherSeedGivesAnotherOrder) {
   const Plan plan = plan_of(three_sets);
   const Plan other = plan_of(three_sets, 31, 8);
   int same = 0;
@@ -100,7 +100,7 @@ TEST(Turns, AnotherSeedGivesAnotherOrder) {
   EXPECT_LT(same, 150);
 }
 
-TEST(Turns, OrderAndSeedsOfTrialsAreThoseOfThePlanWithoutSets) {
+TEST(Rotation, OrderAndSeedsOfTrialsAreThoseOfThePlanWithoutSets) {
   const Plan plan = plan_of(three_sets);
   Plan without = plan;
   without.rotated.clear();
@@ -114,31 +114,32 @@ TEST(Turns, OrderAndSeedsOfTrialsAreThoseOfThePlanWithoutSets) {
   }
 }
 
-TEST(Turns, ANumberHasTheBlocksOfAllSetsThatHoldIt) {
+TEST(Rotation, ANumberHasTheBlocksOfAllSetsThatHoldIt) {
   const Plan plan =
       plan_of(three_sets +
               "[measure.derived]\nipc = 'instructions / cycles'\n"
               "rate = \"'task-clock' / wall\"\nper_fault = \"wall / 'page-faults'\"\n");
   const auto sets = [&](const std::string& name) {
     std::vector<bool> all;
-    for (std::uint32_t set = 0; set < 3; ++set) all.push_back(Turns(plan, name).in_set(set));
+    for (std::uint32_t set = 0; set < 3; ++set)
+      all.push_back(BlocksWithNumber(plan, name).in_set(set));
     return all;
   };
   for (const char* name : {"wall", "task-clock", "rate"}) {
-    EXPECT_FALSE(Turns(plan, name).takes_turns()) << name;
-    EXPECT_EQ(Turns(plan, name).among(31), 31U);
-    EXPECT_TRUE(Turns(plan, name).in_block(3));
+    EXPECT_FALSE(BlocksWithNumber(plan, name).takes_turns()) << name;
+    EXPECT_EQ(BlocksWithNumber(plan, name).among(31), 31U);
+    EXPECT_TRUE(BlocksWithNumber(plan, name).in_block(3));
   }
   EXPECT_THAT(sets("cycles"), ElementsAre(true, true, false));
   EXPECT_THAT(sets("ipc"), ElementsAre(true, false, false));
   EXPECT_THAT(sets("per_fault"), ElementsAre(false, false, true));
-  EXPECT_EQ(Turns(plan, "cycles").among(30), 20U);
-  EXPECT_EQ(Turns(plan, "ipc").among(30), 10U);
+  EXPECT_EQ(BlocksWithNumber(plan, "cycles").among(30), 20U);
+  EXPECT_EQ(BlocksWithNumber(plan, "ipc").among(30), 10U);
   for (std::uint32_t block = 0; block < 31; ++block)
-    EXPECT_EQ(Turns(plan, "ipc").in_block(block), set_of(plan, block, false) == 0);
+    EXPECT_EQ(BlocksWithNumber(plan, "ipc").in_block(block), set_of(plan, block, false) == 0);
 }
 
-TEST(Turns, WhatIsComparedIsCountedInSomeOfABenchmarksBlocks) {
+TEST(Rotation, WhatIsComparedIsCountedInSomeOfABenchmarksBlocks) {
   const Plan plan = plan_of(three_sets + "[analysis]\nresponse = 'page-faults'\n", 30);
   EXPECT_EQ(compared_blocks(plan, plan.benchmarks[0]), 10U);
   const std::uint32_t few = compared_blocks(plan, plan.benchmarks[1]);

@@ -327,7 +327,7 @@ std::uint32_t blocks_of_set(const Plan& plan, std::uint32_t set, std::uint32_t b
   return count;
 }
 
-Turns::Turns(const Plan& plan, const std::string& name)
+BlocksWithNumber::BlocksWithNumber(const Plan& plan, const std::string& name)
     : plan_(plan), sets_(plan.rotated.size(), true) {
   for (const std::string& part : parts_of(plan, name)) {
     if (std::ranges::none_of(plan.rotated, [&](const auto& set) { return contains(set, part); }))
@@ -338,15 +338,15 @@ Turns::Turns(const Plan& plan, const std::string& name)
   }
 }
 
-bool Turns::in_no_set() const {
+bool BlocksWithNumber::in_no_set() const {
   return takes_turns_ && std::ranges::none_of(sets_, [](bool has) { return has; });
 }
 
-bool Turns::in_block(std::uint32_t block) const {
+bool BlocksWithNumber::in_block(std::uint32_t block) const {
   return !takes_turns_ || sets_[set_of(plan_, block, false)];
 }
 
-std::uint32_t Turns::among(std::uint32_t blocks) const {
+std::uint32_t BlocksWithNumber::among(std::uint32_t blocks) const {
   if (!takes_turns_) return blocks;
   std::uint32_t count = 0;
   for (std::uint32_t set = 0; set < sets_.size(); ++set)
@@ -355,7 +355,7 @@ std::uint32_t Turns::among(std::uint32_t blocks) const {
 }
 
 std::uint32_t compared_blocks(const Plan& plan, const Benchmark& benchmark) {
-  return Turns(plan, plan.analysis.response).among(benchmark.repetitions);
+  return BlocksWithNumber(plan, plan.analysis.response).among(benchmark.repetitions);
 }
 
 std::string_view why_not_by_turns(const Plan& plan) {

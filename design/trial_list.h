@@ -123,9 +123,9 @@ std::uint32_t blocks_of_set(const Plan& plan, std::uint32_t set, std::uint32_t b
 
 // Tells in which blocks a number is measured. The number is a response, an event, or a measure of
 // the plan.
-class Turns {
+class BlocksWithNumber {
  public:
-  Turns(const Plan& plan, const std::string& name);
+  BlocksWithNumber(const Plan& plan, const std::string& name);
 
   // Whether some blocks lack the number. If not, every set and every block has it.
   [[nodiscard]] bool takes_turns() const { return takes_turns_; }

@@ -182,12 +182,12 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
   Side side{.experiment = experiment, .plan = std::move(*plan), .seed_factor = {}, .rows = {}};
   for (const plan::Factor& factor : side.plan.factors)
     if (std::holds_alternative<plan::RandomSeeds>(factor.levels)) side.seed_factor = factor.name;
-  const plan::Turns turns(side.plan, side.plan.analysis.response);
+  const plan::BlocksWithNumber measured(side.plan, side.plan.analysis.response);
   bool knows_unit = false;
   std::vector<WithoutResult> without_result;
   std::map<std::string, std::set<std::string>> subjects;  // of each benchmark
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (!trial.last || trial.warmup || !turns.in_block(trial.block)) return true;
+    if (!trial.last || trial.warmup || !measured.in_block(trial.block)) return true;
     if (trial.status != store::TrialStatus::ok) {
       ++(trial.status == store::TrialStatus::disturbed ? side.disturbed : side.failed);
       if (trial.levels.empty() && !side.plan.factors.empty()) return true;

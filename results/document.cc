@@ -489,19 +489,19 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
                         ? data
                         : stats::without_machines(data, spec, analysis.slow_machines),
                     analysis);
-  if (const plan::Turns turns(plan, spec.response); turns.takes_turns())
+  if (const plan::BlocksWithNumber measured(plan, spec.response); measured.takes_turns())
     analysis.notes.insert(
         analysis.notes.begin(),
         fmt::format("{} was counted in only {} of {} blocks, because events take "
                     "turns ('measure.rotate'), so the comparison uses only these blocks.",
-                    spec.response, turns.among(blocks), blocks));
+                    spec.response, measured.among(blocks), blocks));
   return analysis;
 }
 
 // Appends the events that take turns after the events that each block counts.
 void add_turns(const plan::Plan& plan, const Rows& rows, std::vector<report::Counter>& counters) {
   for (report::Counter& each : rows.rotated.result()) {
-    each.blocks = plan::Turns(plan, each.name).among(rows.blocks);
+    each.blocks = plan::BlocksWithNumber(plan, each.name).among(rows.blocks);
     each.of_blocks = rows.blocks;
     counters.push_back(std::move(each));
   }

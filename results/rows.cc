@@ -148,7 +148,7 @@ enum class Turn { each_block, some_blocks };
 std::vector<std::string> names_of(const plan::Plan& plan, Turn turn) {
   std::vector<std::string> names = plan::counter_names(plan);
   std::erase_if(names, [&](const std::string& name) {
-    return plan::Turns(plan, name).takes_turns() != (turn == Turn::some_blocks);
+    return plan::BlocksWithNumber(plan, name).takes_turns() != (turn == Turn::some_blocks);
   });
   return names;
 }
@@ -168,13 +168,13 @@ class Collector {
   Collector(const plan::Plan& plan, std::string name)
       : plan_(plan),
         name_(std::move(name)),
-        turns_(plan, name_),
+        measured_(plan, name_),
         columns_(plan, data_, subjects_of(plan, name_), plan::tells_machines_apart(plan, name_)) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
   void append(const store::Trial& trial) {
-    if (!turns_.in_block(trial.block)) return;
+    if (!measured_.in_block(trial.block)) return;
     const std::vector<SubjectNumber> numbers = numbers_of(trial, plan_, name_);
     if (!unit_ && std::ranges::any_of(numbers, has_value)) unit_ = unit_of(trial, name_);
     if (plan_.is_split(name_)) return append_split(trial, numbers);
@@ -183,7 +183,7 @@ class Collector {
 
   // Adds a trial without a result, with the bounds of its number.
   void lose(const store::Trial& trial) {
-    if (!turns_.in_block(trial.block)) return;
+    if (!measured_.in_block(trial.block)) return;
     if (trial.levels.empty() && !plan_.factors.empty()) return;
     LostOf lost;
     lost.benchmark = trial.benchmark;
@@ -280,7 +280,7 @@ class Collector {
 
   const plan::Plan& plan_;
   std::string name_;
-  plan::Turns turns_;
+  plan::BlocksWithNumber measured_;
   stats::Dataset data_;
   Columns columns_;
   Response response_{data_};

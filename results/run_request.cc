@@ -67,7 +67,7 @@ void add_measures(const plan::Plan& plan, const std::string& benchmark,
     else
       others.push_back(each.name);
   for (const plan::DerivedMeasure& each : plan.derived) {
-    if (request.set && !plan::Turns(plan, each.name).in_set(*request.set)) continue;
+    if (request.set && !plan::BlocksWithNumber(plan, each.name).in_set(*request.set)) continue;
     if (std::ranges::none_of(plan::parts_of(plan, each.name), [&](const std::string& part) {
           return std::ranges::find(others, part) != others.end();
         }))

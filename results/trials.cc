@@ -276,7 +276,7 @@ Result<plan::Plan> plan_about(store::Reader& store, const store::Experiment& exp
         "comparison of the remaining trials would be meaningless: use another response",
         plan::describe(*rule), one_line(asked.response, 80)));
   if (const auto why = plan::why_not_by_turns(plan);
-      !why.empty() && plan::Turns(plan, asked.response).takes_turns())
+      !why.empty() && plan::BlocksWithNumber(plan, asked.response).takes_turns())
     return fail(fmt::format(
         "'{}' cannot be compared, because 'measure.rotate' counts it only in some blocks, and {}",
         one_line(asked.response, 80), why));

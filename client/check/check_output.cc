@@ -487,14 +487,14 @@ std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHer
                                 plan.profile, here.profile));
     nothing = plan.refuse_absent;
   }
-  const plan::Turns turns(plan, plan.analysis.response);
+  const plan::BlocksWithNumber measured(plan, plan.analysis.response);
   const auto parts = plan::parts_of(plan, plan.analysis.response);
   for (std::uint32_t set = 0; set < here.sets.size(); ++set)
     for (const counters::Reading& each : here.sets[set].lacking) {
       std::string line = fmt::format("{} cannot be counted here: {}", each.name, each.reason);
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
       nothing = nothing || plan.refuse_absent ||
-                (turns.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
+                (measured.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
     }
   if (nothing) lines.emplace_back("this plan would therefore measure nothing on this machine");
   return lines;
@@ -542,7 +542,7 @@ nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& h
 std::vector<std::string> measure_lines(const plan::Plan& plan) {
   std::vector<std::string> lines;
   for (const plan::OtherResponse& each : plan.analysis.others) {
-    const bool by_turns = plan::Turns(plan, each.name).takes_turns();
+    const bool by_turns = plan::BlocksWithNumber(plan, each.name).takes_turns();
     lines.push_back(
         fmt::format("the plan also compares {}, with separate verdicts ({} is better){}",
                     one_line(each.name, 200), each.higher_is_better ? "more" : "less",

@@ -462,7 +462,7 @@ void read_derived(const Table& measure, Draft& draft) {
       check_names_of(path, pair.value.at, *text, *formula, *table, draft);
     if (!formula) continue;
     draft.plan.derived.push_back({.name = pair.key, .formula = *text});
-    if (Turns(draft.plan, pair.key).in_no_set())
+    if (BlocksWithNumber(draft.plan, pair.key).in_no_set())
       draft.problems.add(pair.value.at,
                          fmt::format("'{}' is computed from events that no block counts together: "
                                      "put them into one set of 'measure.rotate'",
@@ -503,7 +503,7 @@ void check_blocks(Draft& draft) {
 }
 
 void check_response(const std::string& name, Draft& draft) {
-  if (!Turns(draft.plan, name).takes_turns()) return;
+  if (!BlocksWithNumber(draft.plan, name).takes_turns()) return;
   if (const std::string_view why = why_not_by_turns(draft.plan); !why.empty())
     draft.problems.add(
         draft.response_at,

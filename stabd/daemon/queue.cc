@@ -65,7 +65,7 @@ void Queue::charge(std::chrono::nanoseconds time) {
 
 // Q1
 std::vector<Waiting>::const_iterator Queue::next(const std::vector<Waiting>& waiting,
-                                                 const Turns& turns) {
+                                                 const TurnsByUser& turns) {
   return std::ranges::min_element(waiting, {}, [&](const Waiting& each) {
     const auto turn = turns.find(each.uid);
     return std::tuple(each.held, -each.priority, !each.begun,
@@ -106,7 +106,7 @@ const Waiting* Queue::find(store::Id id) const {
 // Predicts the order by letting each experiment take exactly one turn.
 std::vector<store::Id> Queue::order() const {
   std::vector<Waiting> rest = waiting_;
-  Turns turns = turns_;
+  TurnsByUser turns = turns_;
   constexpr std::chrono::nanoseconds usual = std::chrono::hours(1);
   const auto one_turn = limits_.turn.count() > 0 ? limits_.turn : usual;
   std::int64_t latest = 0;

@@ -82,16 +82,16 @@ class Queue {
     std::int64_t began_ns = 0;        // when the user's last turn began
     auto operator<=>(const Turn&) const = default;
   };
-  using Turns = std::map<std::uint32_t, Turn>;  // by uid
+  using TurnsByUser = std::map<std::uint32_t, Turn>;
   static std::vector<Waiting>::const_iterator next(const std::vector<Waiting>& waiting,
-                                                   const Turns& turns);
+                                                   const TurnsByUser& turns);
   void do_not_save_up(std::uint32_t uid);
 
   std::uint32_t owner_;
   settings::Limits limits_;
   bool held_ = false;
   std::vector<Waiting> waiting_;
-  Turns turns_;
+  TurnsByUser turns_;
   std::optional<Waiting> running_;
 };
 
