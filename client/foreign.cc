@@ -149,9 +149,9 @@ Result<Field> field_of(const std::string& response) {
       one_line(response, 60)));
 }
 
-class Reader {
+class HyperfineReader {
  public:
-  explicit Reader(Field field) : field_(field) {}
+  explicit HyperfineReader(Field field) : field_(field) {}
 
   Result<Measured> read(const json& file) {
     const auto results = file.find("results");
@@ -261,7 +261,7 @@ Result<Measured> read_hyperfine(std::string_view text, const std::string& respon
   try {
     const json file = json::parse(text);
     if (!file.is_object()) return fail(std::string(how));
-    return Reader(*field).read(file);
+    return HyperfineReader(*field).read(file);
   } catch (const json::parse_error& error) {
     return fail(fmt::format("the JSON is invalid at byte {}: {}", error.byte, how));
   } catch (const json::exception&) {

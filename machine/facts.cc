@@ -62,9 +62,9 @@ json bracketed(const json& fact) {
   return text.substr(open + 1, close - open - 1);
 }
 
-class Reader {
+class FactReader {
  public:
-  explicit Reader(std::string root) : root_(std::move(root)) {}
+  explicit FactReader(std::string root) : root_(std::move(root)) {}
 
   json facts(const Topology& topology) {
     json facts = cpu();
@@ -260,7 +260,7 @@ void add_facts(const json& value, const std::string& name, std::vector<Fact>& fa
 }  // namespace
 
 Facts read_facts(const Topology& topology, const std::string& root, const std::string& host) {
-  json facts = Reader(root).facts(topology);
+  json facts = FactReader(root).facts(topology);
   if (!host.empty()) facts["host"] = host;
   facts["summary"] = summary_of(facts);
   Facts result{.host = text_or(facts["host"], "unnamed"), .facts_json = json_text(facts)};

@@ -306,7 +306,7 @@ plan::Variables did_of(const Process& process, bool some_pads) {
   return did;
 }
 
-class Reader {
+class ReportReader {
  public:
   void read(std::string_view text) {
     while (!text.empty()) {
@@ -460,7 +460,7 @@ std::string options_text(const plan::Variables& options, const RuntimeFiles& fil
 }
 
 RuntimeReport read_report(std::string_view text, int own) {
-  Reader reader;
+  ReportReader reader;
   reader.read(text);
   return reader.result(own);
 }

@@ -137,9 +137,9 @@ bool has_line_table(const ObjectFile& object) {
   return false;
 }
 
-class Reader {
+class LineTableReader {
  public:
-  explicit Reader(const Scope& scope) : scope_(scope) {}
+  explicit LineTableReader(const Scope& scope) : scope_(scope) {}
 
   Result<void> read(const std::string& path) {
     note(path);
@@ -325,7 +325,7 @@ Scope scope_of(std::vector<std::string> patterns) {
 }
 
 Result<LineMap> read_lines(const std::vector<std::string>& paths, const Scope& scope) {
-  Reader reader(scope);
+  LineTableReader reader(scope);
   for (const std::string& path : paths)
     if (auto read = reader.read(path); !read) return std::unexpected(read.error());
   return reader.end();

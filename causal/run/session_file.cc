@@ -142,10 +142,10 @@ double mean_inside(const Experiment& each, const Visits& in, const Visits& out) 
          static_cast<double>(length);
 }
 
-class Reader {
+class SessionReader {
  public:
-  Reader(const Layout& layout, const std::vector<std::string>& lines,
-         std::span<const std::byte> bytes, Profile& profile)
+  SessionReader(const Layout& layout, const std::vector<std::string>& lines,
+                std::span<const std::byte> bytes, Profile& profile)
       : layout_(layout), lines_(lines), bytes_(bytes), profile_(profile), head_(at<Head>(0, 0)) {
     assert(bytes.size() == layout.size && lines.size() == layout.lines);
     for (std::size_t i = 0; i < profile.lines.size(); ++i) known_.emplace(profile.lines[i], i);
@@ -332,7 +332,7 @@ class Reader {
 
 Seen add_run(const Layout& layout, const std::vector<std::string>& lines, bool is_end_to_end,
              std::span<const std::byte> bytes, const RunEnd& ended, Profile& profile) {
-  return Reader(layout, lines, bytes, profile).read(is_end_to_end, ended);
+  return SessionReader(layout, lines, bytes, profile).read(is_end_to_end, ended);
 }
 
 }  // namespace stab::causal

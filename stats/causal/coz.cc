@@ -100,9 +100,9 @@ class Record {
   std::size_t number_;
 };
 
-class Reader {
+class CozReader {
  public:
-  explicit Reader(Profile profile) : made_(std::move(profile)) {
+  explicit CozReader(Profile profile) : made_(std::move(profile)) {
     for (std::size_t i = 0; i < made_.lines.size(); ++i) lines_.emplace(made_.lines[i], i);
     for (std::size_t i = 0; i < made_.points.size(); ++i)
       points_.emplace(std::pair(made_.points[i].name, made_.points[i].kind), i);
@@ -312,7 +312,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> samples_by_name(const Pr
 Result<void> read_coz(std::string_view text, Profile& profile) {
   if (text.size() > most_coz_bytes)
     return fail(fmt::format("the profile is longer than {}", format_bytes(most_coz_bytes)));
-  Reader reader(profile);
+  CozReader reader(profile);
   std::size_t number = 0;
   bool has_record = false;
   while (!text.empty()) {

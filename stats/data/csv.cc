@@ -276,9 +276,9 @@ struct Factor {
   std::vector<std::uint32_t> codes;
 };
 
-class Reader {
+class CsvReader {
  public:
-  Reader(std::string_view text, const CsvColumns& wanted)
+  CsvReader(std::string_view text, const CsvColumns& wanted)
       : separator_(separator_of(text)),
         point_(separator_ == ';' ? ',' : '.'),
         cells_(text, separator_),
@@ -486,7 +486,7 @@ std::optional<std::vector<std::string>> csv_header(std::string_view text) {
 Result<CsvData> read_csv(std::string_view text, const CsvColumns& wanted) {
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     return fail("the text is UTF-16; save it as UTF-8");
-  return Reader(without_mark(text), wanted).read();
+  return CsvReader(without_mark(text), wanted).read();
 }
 
 }  // namespace stab::stats

@@ -157,10 +157,10 @@ bool needs_alignment(ZydisMnemonic mnemonic) {
 }
 
 // Turns Zydis's description of one instruction into the value.
-class Reader {
+class InstructionReader {
  public:
-  Reader(const ZydisDecodedInstruction& from, std::span<const ZydisDecodedOperand> operands,
-         std::uint64_t address)
+  InstructionReader(const ZydisDecodedInstruction& from,
+                    std::span<const ZydisDecodedOperand> operands, std::uint64_t address)
       : from_(from), operands_(operands) {
     to_.does = operation_of(from);
     to_.length = from.length;
@@ -351,7 +351,7 @@ std::optional<Instruction> read_instruction(std::span<const std::uint8_t> code,
   if (count != 0 && !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &instruction,
                                                              operands.data(), count)))
     return std::nullopt;
-  return Reader(instruction, std::span(operands).first(count), address).read();
+  return InstructionReader(instruction, std::span(operands).first(count), address).read();
 }
 
 std::vector<Instruction> read_instructions(std::span<const std::uint8_t> code,
