@@ -15,7 +15,7 @@
 
 #include "base/random.h"
 #include "design/trial_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "store/store.h"
 #include "toml/value.h"
 

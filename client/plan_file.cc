@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "client/streams.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "revisions/of_plan.h"
 #include "revisions/revisions.h"

@@ -32,7 +32,7 @@
 #include "client/run_folder.h"
 #include "client/streams.h"
 #include "client/verbs.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/paths.h"
 #include "stabd/daemon/allocations.h"
 #include "toml/value.h"

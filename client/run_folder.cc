@@ -31,7 +31,7 @@
 #include "client/streams.h"
 #include "client/verbs.h"
 #include "machine/containment.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/codec.h"
 #include "protocol/paths.h"
 #include "results/answers.h"

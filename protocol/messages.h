@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/field.h"
 #include "protocol/run.h"
 #include "store/records.h"

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "design/trial_list.h"
 #include "plan/measures/formula.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "report/words/answer.h"

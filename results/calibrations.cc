@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "report/words/answer.h"
 #include "report/words/quantity.h"
 #include "results/document.h"

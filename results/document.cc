@@ -20,7 +20,7 @@
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
 #include "plan/plan.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "results/calibrations.h"
 #include "results/identical.h"
 #include "results/rows.h"

@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "design/trial_list.h"
 #include "plan/plan.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "report/csv.h"
 #include "results/trials.h"
 #include "stats/causal/coz.h"

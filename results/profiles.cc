@@ -23,7 +23,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "plan/plan.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/run.h"
 #include "report/json.h"
 #include "report/words/grid.h"

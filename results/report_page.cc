@@ -18,7 +18,7 @@
 #include "design/model.h"
 #include "design/trial_list.h"
 #include "machine/facts.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "report/html/page.h"
 #include "results/answers.h"
 #include "results/sums.h"

@@ -16,7 +16,7 @@
 #include "design/trial_list.h"
 #include "plan/measures/formula.h"
 #include "plan/measures/names.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "protocol/work.h"
 #include "results/trials.h"

@@ -18,7 +18,7 @@
 #include "plan/measures/names.h"
 #include "plan/plan.h"
 #include "plan/reading/key_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "results/sums.h"
 
 namespace stab::results {

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "machine/program.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "revisions/revisions.h"
 
 namespace stab::revisions {

@@ -11,7 +11,7 @@
 #include "base/testing.h"
 #include "base/text.h"
 #include "machine/processes.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "revisions/revisions.h"
 
 namespace stab::revisions {

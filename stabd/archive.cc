@@ -24,7 +24,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "results/exclusion.h"
 #include "results/trials.h"

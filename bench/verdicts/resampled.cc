@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "results/stopping.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/calibration.h"

@@ -21,7 +21,7 @@
 #include <string>
 
 #include "design/trial_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "stats/verdicts/calibration.h"
 #include "store/store.h"
 

@@ -38,7 +38,7 @@
 #include "counters/readings.h"
 #include "machine/processes.h"
 #include "plan/measures/names.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/codec.h"
 #include "report/json.h"
 #include "report/text.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/testing.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "toml/value.h"
 
 namespace stab::client::ab {

@@ -35,7 +35,7 @@
 #include "plan/options.h"
 #include "plan/plan.h"
 #include "plan/reading/key_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/codec.h"
 #include "protocol/document.h"
 #include "protocol/paths.h"

@@ -12,7 +12,7 @@
 #include "design/trial_list.h"
 #include "plan/options.h"
 #include "plan/reading/draft.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 
 namespace stab::plan {

@@ -12,7 +12,7 @@
 
 #include "plan/plan.h"
 #include "plan/reading/key_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "toml/keys.h"
 
 namespace stab::plan {

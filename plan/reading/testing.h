@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "plan/plan.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 
 namespace stab::plan {
 

@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "counters/events/counting.h"
 #include "counters/profiles/sampler.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
 #include "results/document.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/messages.h"
 #include "protocol/reading.h"
 #include "stabd/daemon/loop.h"

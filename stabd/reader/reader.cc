@@ -37,7 +37,7 @@
 #include "machine/containment.h"
 #include "machine/processes.h"
 #include "machine/quiet/quiet.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "protocol/codec.h"
 #include "protocol/document.h"
 #include "protocol/lines.h"

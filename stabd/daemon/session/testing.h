@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "stabd/daemon/session/session.h"
 #include "store/test_support.h"
 #include "toml/value.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/reading/testing.h"
 #include "plan/texts.h"
 

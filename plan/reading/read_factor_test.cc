@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {

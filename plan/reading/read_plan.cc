@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 #include "plan/reading/testing.h"
 
 namespace stab::plan {

@@ -8,7 +8,7 @@
 #include "design/model.h"
 #include "design/resolve.h"
 #include "design/trial_list.h"
-#include "plan/reading/reader.h"
+#include "plan/reading/read_plan.h"
 
 namespace stab::plan {
 namespace {
