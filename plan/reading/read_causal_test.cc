@@ -26,7 +26,7 @@ std::string more(const std::string& text) {
   return problems_of(smallest + kind + text);
 }
 
-TEST(ReaderCausal, TheOptionsOfTheProfilerAreKeys) {
+TEST(ReadPlanCausal, TheOptionsOfTheProfilerAreKeys) {
   const Plan plan = good_plan(smallest + kind +
                               "[causal]\nscope = ['*/src/*', '*.h']\nbinary = ['${OUT}']\n"
                               "line = 'a.c:3'\nprogress = ['b.c:4']\nexperiment = '20ms'\n"
@@ -45,7 +45,7 @@ TEST(ReaderCausal, TheOptionsOfTheProfilerAreKeys) {
   EXPECT_EQ(plan.analysis.alpha, 0.1);
 }
 
-TEST(ReaderCausal, ItNeedsNoTableOfItsOwn) {
+TEST(ReadPlanCausal, ItNeedsNoTableOfItsOwn) {
   const Plan plan = good_plan(smallest + kind);
   EXPECT_EQ(plan.causal.experiment, 50ms);
   EXPECT_EQ(plan.causal.sample_period, 1ms);
@@ -53,7 +53,7 @@ TEST(ReaderCausal, ItNeedsNoTableOfItsOwn) {
   EXPECT_FALSE(good_plan(smallest).is_causal());
 }
 
-TEST(ReaderCausal, LevelsMakeCellsAndNothingIsModelled) {
+TEST(ReadPlanCausal, LevelsMakeCellsAndNothingIsModelled) {
   const Plan plan = good_plan(with_build + kind +
                               "[factor.opt]\nlevels = { O1 = { CFLAGS = '-O1' }, O2 = { CFLAGS = "
                               "'-O2' } }\n[factor.link_order]\nrandom = { per = 'block' }\n");
@@ -61,7 +61,7 @@ TEST(ReaderCausal, LevelsMakeCellsAndNothingIsModelled) {
   EXPECT_TRUE(models(plan, expand(plan)).empty());
 }
 
-TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
+TEST(ReadPlanCausal, ArrivalsMayBeFasterBySeveralTimes) {
   const std::string factor = "[factor.arrival_speedup]\nlevels = ['0us', '250us', '1ms']\n";
   const Plan plan = good_plan(smallest + kind + factor);
   const Expansion expansion = expand(plan);
@@ -81,12 +81,12 @@ TEST(ReaderCausal, ArrivalsMayBeFasterBySeveralTimes) {
               HasSubstr("is not possible: use levels"));
 }
 
-TEST(ReaderCausal, TheTableIsOfThisKindAlone) {
+TEST(ReadPlanCausal, TheTableIsOfThisKindAlone) {
   EXPECT_EQ(problems_of(smallest + "[causal]\nend_to_end = true\n"),
             "p:6:2: 'causal' needs design.kind = \"causal\": set this kind, or remove the table\n");
 }
 
-TEST(ReaderCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {
+TEST(ReadPlanCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {
   EXPECT_THAT(more("[causal]\nexperiment = '9ms'\n"),
               HasSubstr("'causal.experiment' must be a time from 10 ms to 10 min 0 s"));
   EXPECT_THAT(more("[causal]\nsample_period = '99us'\n"),
@@ -96,7 +96,7 @@ TEST(ReaderCausal, TimesAndSpeedupsHaveTheBoundsOfTheCommand) {
               HasSubstr("'causal.speedup' needs 'causal.end_to_end' and 'causal.line'"));
 }
 
-TEST(ReaderCausal, WhatVirtualPausesWouldBeInIsRefused) {
+TEST(ReadPlanCausal, WhatVirtualPausesWouldBeInIsRefused) {
   EXPECT_THAT(more("[measure]\nsimulate = true\n"),
               HasSubstr("'measure' cannot be used in a causal design"));
   EXPECT_THAT(more("[analysis]\nresponse = 'user'\n"),

@@ -25,7 +25,7 @@ std::string more(const std::string& lines) {
   return problems_of(with_build + lines);
 }
 
-TEST(ReaderNames, EachIsDefined) {
+TEST(ReadPlanNames, EachIsDefined) {
   EXPECT_EQ(benchmark("build = '${CC} ${CFLAG} -o ${OUT}'\nrun = ['${OUT}', '${SIZE}']\n"),
             "p:5:1: 'benchmark.build' uses ${CFLAG}, which is not defined, did you mean 'CFLAGS'?\n"
             "p:6:18: 'benchmark.run' uses ${SIZE}, which is not defined: define it in [variables], "
@@ -46,12 +46,12 @@ TEST(ReaderNames, EachIsDefined) {
       "");
 }
 
-TEST(ReaderNames, AFactorDefinesItsVariablesEvenWhenItIsWrong) {
+TEST(ReadPlanNames, AFactorDefinesItsVariablesEvenWhenItIsWrong) {
   EXPECT_EQ(benchmark("run = ['/bin/true', '${N}']\n[factor.n]\nlevels = { one = { N = '1' } }\n"),
             "p:7:1: 'factor.n.levels' must have 2 to 1000 levels, not 1\n");
 }
 
-TEST(ReaderNames, ReplacedTextsStayShort) {
+TEST(ReadPlanNames, ReplacedTextsStayShort) {
   std::string bomb = "run = ['/bin/true'";
   for (int i = 0; i < 30; ++i) bomb += ", '${X}'";
   bomb += "]\n[variables]\nX = '" + std::string(60'000, 'x') + "'\n";
@@ -64,7 +64,7 @@ TEST(ReaderNames, ReplacedTextsStayShort) {
             "at most 65936 are allowed: shorten it\n");
 }
 
-TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
+TEST(ReadPlanBuilds, WhatRunsIsWhatIsBuilt) {
   EXPECT_EQ(benchmark("run = ['${OUT}']\n"),
             "p:5:8: 'benchmark.run' uses ${OUT}, but the benchmark 'b' has no build: add "
             "benchmark.build, or write the path of an existing file\n");
@@ -83,7 +83,7 @@ TEST(ReaderBuilds, WhatRunsIsWhatIsBuilt) {
   EXPECT_EQ(benchmark("run = ['${SRC}/script.sh']\n"), "");
 }
 
-TEST(ReaderFactors, EachActsOnEachBenchmark) {
+TEST(ReadPlanFactors, EachActsOnEachBenchmark) {
   EXPECT_EQ(problems_of(with_build + "[[benchmark]]\nname = 'plain'\nrun = ['/bin/true']\n" + opt),
             "p:10:9: the factor 'opt' has no effect on the benchmark 'plain': use ${CFLAGS} in its "
             "build, run, env, stdin, prepare or cleanup\n");
@@ -91,7 +91,7 @@ TEST(ReaderFactors, EachActsOnEachBenchmark) {
   EXPECT_EQ(benchmark("run = ['/bin/true']\nenv.X = '${CFLAGS}'\n" + opt), "");
 }
 
-TEST(ReaderFactors, LevelsDifferForEachBenchmark) {
+TEST(ReadPlanFactors, LevelsDifferForEachBenchmark) {
   EXPECT_EQ(
       more("[factor.f.levels]\na = { CFLAGS = '1', X = '1' }\nb = { CFLAGS = '1', X = '2' }\n"),
       "p:7:9: the levels 'a' and 'b' of the factor 'f' differ only in variables that the "
@@ -101,7 +101,7 @@ TEST(ReaderFactors, LevelsDifferForEachBenchmark) {
       "");
 }
 
-TEST(ReaderFactors, LinkOrderNeedsTheLinkersFlags) {
+TEST(ReadPlanFactors, LinkOrderNeedsTheLinkersFlags) {
   const std::string link_order = "[factor.link_order]\nrandom = { per = 'block' }\n";
   EXPECT_EQ(benchmark("build = 'cc -o ${OUT} b.c'\nrun = ['${OUT}']\n" + link_order),
             "p:5:1: the factor 'link_order' acts through ${LDFLAGS}, which the benchmark 'b' does "
@@ -111,7 +111,7 @@ TEST(ReaderFactors, LinkOrderNeedsTheLinkersFlags) {
             "not use: add ${LDFLAGS} to the link command in benchmark.build\n");
 }
 
-TEST(ReaderDesign, KindsAreKnown) {
+TEST(ReadPlanDesign, KindsAreKnown) {
   EXPECT_EQ(
       more("[design]\nkind = 'oneway'\n"),
       "p:8:1: 'design.kind' must be \"one-way\" or \"within-subjects\" or \"full-factorial\" or "
@@ -120,12 +120,12 @@ TEST(ReaderDesign, KindsAreKnown) {
       "\"oneway\", did you mean 'one-way'?\n");
 }
 
-TEST(ReaderDesign, BlocksAreRandomized) {
+TEST(ReadPlanDesign, BlocksAreRandomized) {
   EXPECT_EQ(more("[design]\norder = 'sequential'\n"),
             "p:8:1: 'design.order' must be \"randomized-blocks\", not \"sequential\"\n");
 }
 
-TEST(ReaderDesign, OneWayHasOneTreatment) {
+TEST(ReadPlanDesign, OneWayHasOneTreatment) {
   EXPECT_EQ(more("[design]\nkind = 'one-way'\n" + opt), "");
   EXPECT_EQ(more("[design]\nkind = 'one-way'\n" + opt + aslr),
             "p:8:1: a one-way design needs exactly one treatment (a factor with two or more fixed "
@@ -135,14 +135,14 @@ TEST(ReaderDesign, OneWayHasOneTreatment) {
             "levels), but this plan has 0\n");
 }
 
-TEST(ReaderDesign, WithinSubjectsHasSubjectsAndATreatment) {
+TEST(ReadPlanDesign, WithinSubjectsHasSubjectsAndATreatment) {
   EXPECT_EQ(more("[design]\nkind = 'within-subjects'\n"),
             "p:8:1: a within-subjects design compares levels across benchmarks and needs at least "
             "two benchmarks, but this plan has 1\np:8:1: a within-subjects design needs at least "
             "one treatment (a factor with two or more fixed levels), but this plan has 0\n");
 }
 
-TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
+TEST(ReadPlanDesign, NestedHasSeedsAndAtMostOneTreatment) {
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + opt + seeds), "");
   EXPECT_EQ(more("[design]\nkind = 'nested'\n" + seeds), "");
   EXPECT_EQ(
@@ -160,7 +160,7 @@ TEST(ReaderDesign, NestedHasSeedsAndAtMostOneTreatment) {
             "has it\n");
 }
 
-TEST(ReaderDesign, RunsOfANestedFactorAreTheRepetitions) {
+TEST(ReadPlanDesign, RunsOfANestedFactorAreTheRepetitions) {
   const std::string nested = "[design]\nkind = 'nested'\n" + seeds;
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n[defaults]\nrepetitions = 3\n" + nested),
             "p:7:1: leave out 'repetitions': the value of 'runs' in the factor 'link_order' is the "
@@ -170,7 +170,7 @@ TEST(ReaderDesign, RunsOfANestedFactorAreTheRepetitions) {
   EXPECT_EQ(good_plan(with_build + nested).benchmarks.at(0).repetitions, 3U);
 }
 
-TEST(ReaderDesign, CellsBelongToCustomDesigns) {
+TEST(ReadPlanDesign, CellsBelongToCustomDesigns) {
   EXPECT_EQ(
       more("[design]\ncells = [ { opt = 'O2' } ]\n" + opt),
       "p:8:1: 'design.cells' belongs to kind = \"custom\": set this kind, or remove the cells\n");
@@ -186,7 +186,7 @@ TEST(ReaderDesign, CellsBelongToCustomDesigns) {
       "p:9:19: 'design.cells.opt' must be the name of a level, not an array\n");
 }
 
-TEST(ReaderDesign, CellsNameEveryTreatmentOnce) {
+TEST(ReadPlanDesign, CellsNameEveryTreatmentOnce) {
   EXPECT_EQ(
       more("[design]\nkind = 'custom'\ncells = [\n{ opt = 'O2' },\n{ opt = 'O4', aslr = true },\n"
            "{ opt = 'O2', aslr = true, ops = 1 },\n{ opt = 'O3', aslr = true },\n"
@@ -208,14 +208,14 @@ std::string thousand_levels(const std::string& name) {
   return text;
 }
 
-TEST(ReaderSize, ABillionCellsAreRefusedAtOnce) {
+TEST(ReadPlanSize, ABillionCellsAreRefusedAtOnce) {
   EXPECT_EQ(benchmark("run = ['/bin/true', '${a} ${b} ${c}']\n" + thousand_levels("a") +
                       thousand_levels("b") + thousand_levels("c")),
             "p:2008:9: the design has 1000 x 1000 x 1000 = 1000000000 cells, but at most 10000 are "
             "allowed: remove levels or factors, or list the cells in a custom design\n");
 }
 
-TEST(ReaderSize, MoreCellsThanANumberCanHoldAreRefusedToo) {
+TEST(ReadPlanSize, MoreCellsThanANumberCanHoldAreRefusedToo) {
   std::string text = "run = ['/bin/true', '${a}${b}${c}${d}${e}${f}${g}']\n";
   for (const std::string name : {"a", "b", "c", "d", "e", "f", "g"}) text += thousand_levels(name);
   EXPECT_EQ(benchmark(text),
@@ -224,7 +224,7 @@ TEST(ReaderSize, MoreCellsThanANumberCanHoldAreRefusedToo) {
             "cells in a custom design\n");
 }
 
-TEST(ReaderSize, TooManyTrialsAreRefused) {
+TEST(ReadPlanSize, TooManyTrialsAreRefused) {
   EXPECT_EQ(
       benchmark("run = ['/bin/true', '${a}']\n[defaults]\nrepetitions = 1000\nwarmup = 1\n" +
                 thousand_levels("a")),

@@ -25,7 +25,7 @@ Exclusion rule(const std::string& when) {
   return plan.exclude.empty() ? Exclusion{} : plan.exclude.front();
 }
 
-TEST(ReaderExclude, ARuleIsAQuantityABoundAndANumber) {
+TEST(ReadPlanExclude, ARuleIsAQuantityABoundAndANumber) {
   const Exclusion read = rule("involuntary_switches_per_s > 50");
   EXPECT_EQ(read.quantity, "involuntary_switches_per_s");
   EXPECT_EQ(read.bound, Bound::above);
@@ -38,14 +38,14 @@ TEST(ReaderExclude, ARuleIsAQuantityABoundAndANumber) {
   EXPECT_DOUBLE_EQ(rule("steal_share > 2%").limit, 0.02);
 }
 
-TEST(ReaderExclude, APlanHasNoRulesAndOneRepeatUnlessItSaysSo) {
+TEST(ReadPlanExclude, APlanHasNoRulesAndOneRepeatUnlessItSaysSo) {
   const Plan plan = good_plan(smallest);
   EXPECT_TRUE(plan.exclude.empty());
   EXPECT_EQ(plan.exclude_repeats, 1U);
   EXPECT_EQ(good_plan(smallest + "[defaults]\nexclude_repeats = 2\n").exclude_repeats, 2U);
 }
 
-TEST(ReaderExclude, NoRuleLooksAtAResponse) {
+TEST(ReadPlanExclude, NoRuleLooksAtAResponse) {
   for (const std::string_view response : words::responses)
     for (const char* form : {"{} > 1", "{}_ns > 1", "{}_per_s > 1"}) {
       const std::string when = fmt::format(fmt::runtime(form), response);
@@ -56,7 +56,7 @@ TEST(ReaderExclude, NoRuleLooksAtAResponse) {
 }
 
 // Whatever the plan's response is, rules have the same quantities: none of them is a response.
-TEST(ReaderExclude, EveryQuantityMayBeInARuleWhateverTheResponse) {
+TEST(ReadPlanExclude, EveryQuantityMayBeInARuleWhateverTheResponse) {
   std::set<std::string_view> names;
   for (const Quantity& quantity : quantities()) {
     EXPECT_TRUE(names.insert(quantity.name).second) << quantity.name;
@@ -71,21 +71,21 @@ TEST(ReaderExclude, EveryQuantityMayBeInARuleWhateverTheResponse) {
   }
 }
 
-TEST(ReaderExclude, ACountOfAWholeTrialIsRefusedWithItsRate) {
+TEST(ReadPlanExclude, ACountOfAWholeTrialIsRefusedWithItsRate) {
   EXPECT_THAT(problems_of(with_rule("interrupts > 9")), HasSubstr("write 'interrupts_per_s'"));
   EXPECT_THAT(problems_of(with_rule("context-switches-involuntary > 9")),
               HasSubstr("write 'involuntary_switches_per_s'"));
   EXPECT_THAT(problems_of(with_rule("steal-ns > 9")), HasSubstr("write 'steal_share'"));
 }
 
-TEST(ReaderExclude, AMisspeltNameGetsTheNearest) {
+TEST(ReadPlanExclude, AMisspeltNameGetsTheNearest) {
   EXPECT_THAT(problems_of(with_rule("involuntary_switchs_per_s > 50")),
               HasSubstr("p:7:8: 'exclude.when' uses 'involuntary_switchs_per_s', which is not a "
                         "quantity, did you mean 'involuntary_switches_per_s'?"));
   EXPECT_THAT(problems_of(with_rule("nothing_like_it > 50")), HasSubstr("stabctl keys"));
 }
 
-TEST(ReaderExclude, WhatIsNoRuleIsRefused) {
+TEST(ReadPlanExclude, WhatIsNoRuleIsRefused) {
   for (const char* when : {"steal_share", "> 1", "steal_share >", "steal_share = 1", " "})
     EXPECT_THAT(problems_of(with_rule(when)), HasSubstr("a quantity, then one of > >= < <="))
         << when;
@@ -96,7 +96,7 @@ TEST(ReaderExclude, WhatIsNoRuleIsRefused) {
   EXPECT_THAT(problems_of(with_rule("interrupts_per_s > 5%")), HasSubstr("with a number, not"));
 }
 
-TEST(ReaderExclude, ARuleThatCatchesEveryOrNoTrialIsRefused) {
+TEST(ReadPlanExclude, ARuleThatCatchesEveryOrNoTrialIsRefused) {
   EXPECT_THAT(problems_of(with_rule("steal_share >= 0")), HasSubstr("matches every trial"));
   EXPECT_THAT(problems_of(with_rule("steal_share > -1")), HasSubstr("matches every trial"));
   EXPECT_THAT(problems_of(with_rule("steal_share < 0")), HasSubstr("matches no trial"));
@@ -104,7 +104,7 @@ TEST(ReaderExclude, ARuleThatCatchesEveryOrNoTrialIsRefused) {
   EXPECT_EQ(problems_of(with_rule("temperature_change_c > -1")), "");
 }
 
-TEST(ReaderExclude, ARuleThatIsAboutTheTrialsTimeIsRefused) {
+TEST(ReadPlanExclude, ARuleThatIsAboutTheTrialsTimeIsRefused) {
   for (const char* quantity : {"interrupts_per_s", "steal_share"}) {
     for (const char* bound : {"< 5", "<= 5"})
       EXPECT_THAT(problems_of(with_rule(std::string(quantity) + " " + bound)),
@@ -115,7 +115,7 @@ TEST(ReaderExclude, ARuleThatIsAboutTheTrialsTimeIsRefused) {
   EXPECT_EQ(find_quantity("minor_faults_per_s"), nullptr);
 }
 
-TEST(ReaderExclude, NoRuleCountsWhatACounterThatIsTheResponseCounts) {
+TEST(ReadPlanExclude, NoRuleCountsWhatACounterThatIsTheResponseCounts) {
   const auto problems = [](const std::string& response, const std::string& quantity) {
     return problems_of(smallest + "[[exclude]]\nwhen = '" + quantity +
                        " > 5'\n[measure]\ncounters = ['" + response +
@@ -129,7 +129,7 @@ TEST(ReaderExclude, NoRuleCountsWhatACounterThatIsTheResponseCounts) {
   EXPECT_EQ(problems("cycles", "involuntary_switches_per_s"), "");
 }
 
-TEST(ReaderExclude, WhatIsNoListOfTablesIsRefused) {
+TEST(ReadPlanExclude, WhatIsNoListOfTablesIsRefused) {
   EXPECT_THAT(problems_of("exclude = 3\n" + smallest), HasSubstr("written as [[exclude]]"));
   EXPECT_THAT(problems_of("exclude = [3]\n" + smallest), HasSubstr("written as [[exclude]]"));
   EXPECT_THAT(problems_of(smallest + "[[exclude]]\n"), HasSubstr("'exclude.when' is missing"));

@@ -17,7 +17,7 @@ std::string factor(const std::string& lines) {
   return problems_of(with_build + lines);
 }
 
-TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
+TEST(ReadPlanFactor, NamesFitAFormulaAndAColumn) {
   EXPECT_EQ(factor("[factor.\"a b\"]\nlevels = {}\n"),
             "p:7:9: 'factor.a b' is not a valid name for a factor: use 1 to 64 of the characters "
             "A-Z a-z 0-9 _, not beginning with a digit\n");
@@ -28,7 +28,7 @@ TEST(ReaderFactor, NamesFitAFormulaAndAColumn) {
             "p:8:1: 'factor.opt' must be a table with levels or random, not 3\n");
 }
 
-TEST(ReaderFactor, HasTwoLevelsOrMore) {
+TEST(ReadPlanFactor, HasTwoLevelsOrMore) {
   EXPECT_EQ(
       factor("[factor.opt]\n"),
       "p:7:1: 'factor.opt.levels' is missing: add two levels or more, for example { O2 = { CFLAGS "
@@ -42,7 +42,7 @@ TEST(ReaderFactor, HasTwoLevelsOrMore) {
   EXPECT_EQ(factor(many), "p:7:13: 'factor.opt.levels' must have 2 to 1000 levels, not 1001\n");
 }
 
-TEST(ReaderFactor, LevelsAreTablesOfVariables) {
+TEST(ReadPlanFactor, LevelsAreTablesOfVariables) {
   EXPECT_EQ(factor("[factor.opt]\nlevels = ['-O2', '-O3']\n"),
             "p:8:1: 'factor.opt.levels' must be a table, for example { O2 = { CFLAGS = \"-O2\" }, "
             "... }\n");
@@ -66,7 +66,7 @@ TEST(ReaderFactor, LevelsAreTablesOfVariables) {
             "p:9:7: 'factor.opt.levels.b.OUT' is set by stabd itself: choose another name\n");
 }
 
-TEST(ReaderFactor, LevelsSetTheSameVariablesToDifferentValues) {
+TEST(ReadPlanFactor, LevelsSetTheSameVariablesToDifferentValues) {
   EXPECT_EQ(
       factor(
           "[factor.opt.levels]\na = { CFLAGS = '1' }\nb = { CFLAG = '2' }\nc = { CFLAGS = '1' }\n"),
@@ -74,14 +74,14 @@ TEST(ReaderFactor, LevelsSetTheSameVariablesToDifferentValues) {
       "p:10:1: 'factor.opt.levels.c' is the same as the level 'a': change or remove it\n");
 }
 
-TEST(ReaderFactor, AVariableBelongsToOneFactor) {
+TEST(ReadPlanFactor, AVariableBelongsToOneFactor) {
   EXPECT_EQ(factor("[factor.y.levels]\na = { CFLAGS = '1' }\nb = { CFLAGS = '2' }\n"
                    "[factor.x.levels]\na = { CFLAGS = '3' }\nb = { CFLAGS = '4' }\n"),
             "p:10:9: 'factor.x' sets CFLAGS, and so does 'factor.y': only one factor may set a "
             "variable\n");
 }
 
-TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
+TEST(ReadPlanFactor, AMisspeltBuiltInFactorIsRecognized) {
   EXPECT_EQ(
       factor("[factor.env_byte]\nlevels = [0, 100]\n"),
       "p:8:1: 'factor.env_byte.levels' must be a table, for example { O2 = { CFLAGS = \"-O2\" }, "
@@ -93,7 +93,7 @@ TEST(ReaderFactor, AMisspeltBuiltInFactorIsRecognized) {
       "link_padding and layout, did you mean 'link_order'?\n");
 }
 
-TEST(ReaderFactor, BuiltInLevelsAreBoundedAndDifferent) {
+TEST(ReadPlanFactor, BuiltInLevelsAreBoundedAndDifferent) {
   EXPECT_EQ(
       factor("[factor.env_bytes]\nlevels = [0, 1048577, 0, 'x']\n"),
       "p:8:14: each item of 'factor.env_bytes.levels' must be a whole number of bytes from 0 to "
@@ -113,12 +113,12 @@ TEST(ReaderFactor, BuiltInLevelsAreBoundedAndDifferent) {
             "p:8:1: 'factor.aslr.levels' must have 1 to 1000 levels, not 0\n");
 }
 
-TEST(ReaderFactor, OneLevelHoldsABuiltInFactor) {
+TEST(ReadPlanFactor, OneLevelHoldsABuiltInFactor) {
   const Plan plan = good_plan(with_build + "[factor.env_bytes]\nlevels = [64]\n");
   EXPECT_FALSE(plan.factors.at(0).is_treatment());
 }
 
-TEST(ReaderFactor, IsFixedOrRandom) {
+TEST(ReadPlanFactor, IsFixedOrRandom) {
   EXPECT_EQ(factor("[factor.env_bytes]\n"),
             "p:7:9: 'factor.env_bytes' must have either levels or random\n");
   EXPECT_EQ(factor("[factor.env_bytes]\nlevels = [1]\nrandom = { per = 'block' }\n"),
@@ -127,7 +127,7 @@ TEST(ReaderFactor, IsFixedOrRandom) {
             "p:8:1: 'factor.aslr.random' is not possible: use levels = [false, true]\n");
 }
 
-TEST(ReaderFactor, RandomIsPerBlockOrSeedsAndRuns) {
+TEST(ReadPlanFactor, RandomIsPerBlockOrSeedsAndRuns) {
   const std::string either =
       "p:8:1: 'factor.link_order.random' must be { per = \"block\" } or { seeds = 10, runs = 3 }\n";
   EXPECT_EQ(factor("[factor.link_order]\nrandom = { }\n"), either);
@@ -142,7 +142,7 @@ TEST(ReaderFactor, RandomIsPerBlockOrSeedsAndRuns) {
             "p:8:1: 'factor.link_order.random' must be a table, not \"block\"\n");
 }
 
-TEST(ReaderFactor, BoundsOfRandomBytesMakeAnInterval) {
+TEST(ReadPlanFactor, BoundsOfRandomBytesMakeAnInterval) {
   EXPECT_EQ(
       factor("[factor.env_bytes]\nrandom = { per = 'block', min = 5000 }\n"),
       "p:8:27: 'factor.env_bytes.random.min' must be below 'factor.env_bytes.random.max', but they "
@@ -153,7 +153,7 @@ TEST(ReaderFactor, BoundsOfRandomBytesMakeAnInterval) {
       "are 0 and 0\n");
 }
 
-TEST(ReaderFactor, SeedsAndRunsAreBounded) {
+TEST(ReadPlanFactor, SeedsAndRunsAreBounded) {
   EXPECT_EQ(
       factor("[factor.link_order]\nrandom = { seeds = 1, runs = 0 }\n"),
       "p:8:12: 'factor.link_order.random.seeds' must be a whole number from 2 to 100000, not 1\n"
@@ -171,7 +171,7 @@ std::vector<Level> revisions_of(const std::string& lines) {
                               : std::get<FixedLevels>(plan.factors.front().levels).levels;
 }
 
-TEST(ReaderFactor, RevisionsAreLevelsWithNames) {
+TEST(ReadPlanFactor, RevisionsAreLevelsWithNames) {
   const auto levels = revisions_of("revisions = ['v1.0', 'origin/old~2', '.']\n");
   ASSERT_EQ(levels.size(), 3U);
   EXPECT_EQ(levels[0].name, "v1.0");
@@ -187,7 +187,7 @@ TEST(ReaderFactor, RevisionsAreLevelsWithNames) {
   EXPECT_EQ(named[0].revision, commit);
 }
 
-TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
+TEST(ReadPlanFactor, RevisionsThatCannotBeComparedAreProblems) {
   EXPECT_EQ(factor("[factor.v]\nrevisions = ['main']\n"),
             "p:8:1: 'factor.v.revisions' must have 2 to 100 revisions, for example [\"main\", "
             "\".\"], not "
@@ -218,7 +218,7 @@ TEST(ReaderFactor, RevisionsThatCannotBeComparedAreProblems) {
             "a-f, not \"abc\"\n");
 }
 
-TEST(ReaderFactor, CellsAndTheControlNameLevelsAsThePlanWritesThem) {
+TEST(ReadPlanFactor, CellsAndTheControlNameLevelsAsThePlanWritesThem) {
   const std::string by_szc =
       "[experiment]\nname = 't'\n[[benchmark]]\nname = 'b'\nbuild = 'szc -o ${OUT} b.c'\n"
       "run = ['${OUT}']\n";
@@ -246,7 +246,7 @@ TEST(ReaderFactor, CellsAndTheControlNameLevelsAsThePlanWritesThem) {
             "2000ms");
 }
 
-TEST(ReaderFactor, ThereAreNotTooMany) {
+TEST(ReadPlanFactor, ThereAreNotTooMany) {
   std::string many;
   for (int i = 0; i < 17; ++i) many += "[factor.f" + std::to_string(i) + "]\n";
   EXPECT_EQ(factor(many), "p:7:2: the plan has 17 factors, but at most 16 are allowed\n");

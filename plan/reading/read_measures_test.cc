@@ -15,7 +15,7 @@ std::string more(const std::string& text) {
   return problems_of(smallest + text);
 }
 
-TEST(ReaderOutput, KeepsWhatItIsTold) {
+TEST(ReadPlanOutput, KeepsWhatItIsTold) {
   const Plan plan =
       good_plan(smallest +
                 "[[measure.output]]\nname = 'ops'\nregex = 'ops (\\d+)'\ntake = 'last'\n"
@@ -37,7 +37,7 @@ TEST(ReaderOutput, KeepsWhatItIsTold) {
   EXPECT_TRUE(plan.analysis.higher_is_better);
 }
 
-TEST(ReaderOutput, NeedsAPatternOrAPointer) {
+TEST(ReadPlanOutput, NeedsAPatternOrAPointer) {
   EXPECT_EQ(more("[[measure.output]]\nname = 'ops'\n"),
             "p:6:1: 'measure.output' needs one of 'regex', 'json' and 'google_benchmark' to find "
             "the value\n");
@@ -55,7 +55,7 @@ TEST(ReaderOutput, NeedsAPatternOrAPointer) {
             "'regex': 'json' selects one value\n");
 }
 
-TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
+TEST(ReadPlanOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
   const Plan plan = good_plan(with_build +
                               "[measure.derived]\nkib = \"'code-size' / 1024\"\n"
                               "[analysis]\nresponse = ['code-size', 'compile-time', 'kib']\n");
@@ -72,7 +72,7 @@ TEST(ReaderOutput, WhatIsKnownOfBuildsMayBeComparedAndComputedWith) {
             "code-size");
 }
 
-TEST(ReaderOutput, MayBeManyNumbersOfATrial) {
+TEST(ReadPlanOutput, MayBeManyNumbersOfATrial) {
   const Plan plan = good_plan(smallest +
                               "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'cpu_time'\n"
                               "[[measure.output]]\nname = 'rate'\ngoogle_benchmark = 'bytes'\n"
@@ -88,7 +88,7 @@ TEST(ReaderOutput, MayBeManyNumbersOfATrial) {
   EXPECT_FALSE(plan.is_split("wall"));
 }
 
-TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
+TEST(ReadPlanOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
   const std::string time = "[[measure.output]]\nname = 'time'\ngoogle_benchmark = 'real_time'\n";
   EXPECT_THAT(
       more(time + "take = 'mean'\nunit = 's'\n"),
@@ -112,7 +112,7 @@ TEST(ReaderOutput, ANumberOfEachBenchmarkIsNoneOfTheTrial) {
                             kind + " design each benchmark needs trials of its own"));
 }
 
-TEST(ReaderOutput, IsBounded) {
+TEST(ReadPlanOutput, IsBounded) {
   EXPECT_THAT(
       more("[[measure.output]]\nname = 'o p'\nregex = '(a)'\nunit = 'a\\tb'\ntake = 'every'\n"
            "from = 'file'\nbenchmarks = ['c']\n"),
@@ -135,7 +135,7 @@ TEST(ReaderOutput, IsBounded) {
   EXPECT_THAT(more("[measure]\noutput = 7\n"), HasSubstr("written as [[measure.output]]"));
 }
 
-TEST(ReaderMeasures, NamesAreNotTaken) {
+TEST(ReadPlanMeasures, NamesAreNotTaken) {
   const auto named = [](const std::string& name) {
     return more(
         "[factor.opt]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
@@ -160,7 +160,7 @@ TEST(ReaderMeasures, NamesAreNotTaken) {
 
 const std::string counted = "[measure]\ncounters = ['instructions', 'cycles', 'page-faults']\n";
 
-TEST(ReaderDerived, KeepsFormulasInThePlansOrder) {
+TEST(ReadPlanDerived, KeepsFormulasInThePlansOrder) {
   const Plan plan =
       good_plan(smallest + counted +
                 "[measure.derived]\nipc = 'instructions / cycles'\n"
@@ -172,7 +172,7 @@ TEST(ReaderDerived, KeepsFormulasInThePlansOrder) {
   EXPECT_EQ(plan.analysis.response, "ipc");
 }
 
-TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
+TEST(ReadPlanDerived, AMistakeHasItsPlaceInTheFormula) {
   const auto formula = [](const std::string& text) {
     return more(counted + "[measure.derived]\nipc = \"" + text + "\"\ntwice = '2 * wall'\n");
   };
@@ -195,7 +195,7 @@ TEST(ReaderDerived, AMistakeHasItsPlaceInTheFormula) {
 
 const std::string second = "[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n";
 
-TEST(ReaderMeasures, AResponseIsThereInAllBenchmarks) {
+TEST(ReadPlanMeasures, AResponseIsThereInAllBenchmarks) {
   const std::string measures =
       "[[measure.output]]\nname = 'ops'\nregex = '(a)'\nbenchmarks = ['b']\n"
       "[measure.derived]\ncost = 'wall / ops'\n";
@@ -207,7 +207,7 @@ TEST(ReaderMeasures, AResponseIsThereInAllBenchmarks) {
   EXPECT_EQ(more(measures + "[analysis]\nresponse = 'cost'\n"), "");
 }
 
-TEST(ReaderResponses, TheFirstOfSeveralDecides) {
+TEST(ReadPlanResponses, TheFirstOfSeveralDecides) {
   const Analysis analysis = good_plan(smallest + counted +
                                       "[analysis]\nresponse = ['wall', 'cycles', 'instructions']\n"
                                       "higher = ['instructions']\n")
@@ -223,14 +223,14 @@ TEST(ReaderResponses, TheFirstOfSeveralDecides) {
   EXPECT_TRUE(good_plan(smallest).analysis.others.empty());
 }
 
-TEST(ReaderResponses, DirectionsOfFurtherOnesNeedResponses) {
+TEST(ReadPlanResponses, DirectionsOfFurtherOnesNeedResponses) {
   EXPECT_TRUE(good_plan(smallest + "[analysis]\nhigher = ['wall']\n").analysis.has_idle_higher);
   EXPECT_FALSE(good_plan(smallest + "[analysis]\nresponse = ['wall', 'cpu']\nhigher = ['cpu']\n")
                    .analysis.has_idle_higher);
   EXPECT_FALSE(good_plan(smallest).analysis.has_idle_higher);
 }
 
-TEST(ReaderResponses, EachIsOneAndThereOnce) {
+TEST(ReadPlanResponses, EachIsOneAndThereOnce) {
   EXPECT_THAT(
       more("[analysis]\nresponse = ['wall', 'cyles', 7, 'wall']\nhigher = ['wall']\n"),
       AllOf(HasSubstr("p:7:21: 'analysis.response' must be wall, user"),
@@ -246,7 +246,7 @@ TEST(ReaderResponses, EachIsOneAndThereOnce) {
               HasSubstr("'analysis.response' must be a single response in a calibration"));
 }
 
-TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
+TEST(ReadPlanMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
   EXPECT_THAT(
       more("[measure]\ncounters = ['migrations']\n[measure.derived]\nrate = 'migrations / wall'\n"
            "[[exclude]]\nwhen = 'migrations_per_s > 5'\n[analysis]\nresponse = 'rate'\n"),
@@ -257,7 +257,7 @@ TEST(ReaderMeasures, NoRuleExcludesByWhatADerivedResponseCounts) {
               HasSubstr("both count the same"));
 }
 
-TEST(ReaderRegions, AreResponsesAndPartsOfFormulasByTheirNames) {
+TEST(ReadPlanRegions, AreResponsesAndPartsOfFormulasByTheirNames) {
   const Plan plan =
       good_plan(smallest +
                 "[measure.derived]\nper_parse = \"'region-parse-ns' / 'region-parse-count'\"\n"
@@ -273,7 +273,7 @@ TEST(ReaderRegions, AreResponsesAndPartsOfFormulasByTheirNames) {
         << name;
 }
 
-TEST(ReaderRegions, NothingElseHasTheirNames) {
+TEST(ReadPlanRegions, NothingElseHasTheirNames) {
   EXPECT_THAT(more("[[measure.output]]\nname = 'region-parse-ns'\nregex = '(a)'\n"),
               HasSubstr("is a name that every trial already uses"));
   EXPECT_THAT(more("[measure]\ncounters = ['region-parse-count']\n"),

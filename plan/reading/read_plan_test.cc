@@ -96,7 +96,7 @@ alpha = 0.01
 equivalence = "2.5%"
 )";
 
-TEST(Reader, ReadsTheExperimentAndItsDefaults) {
+TEST(ReadPlan, ReadsTheExperimentAndItsDefaults) {
   const Plan plan = good_plan(everything);
   EXPECT_EQ(plan.name, "o3-versus-o2");
   EXPECT_EQ(plan.seed, 9223372036854775807U);
@@ -119,7 +119,7 @@ TEST(Reader, ReadsTheExperimentAndItsDefaults) {
                                                    Pair("LDFLAGS", ""), Pair("N", "200")));
 }
 
-TEST(Reader, ReadsBenchmarks) {
+TEST(ReadPlan, ReadsBenchmarks) {
   const Plan plan = good_plan(everything);
   ASSERT_EQ(plan.benchmarks.size(), 2U);
   const Benchmark& sort = plan.benchmarks[0];
@@ -136,7 +136,7 @@ TEST(Reader, ReadsBenchmarks) {
   EXPECT_EQ(sort.check.command, "grep -q x");
 }
 
-TEST(Reader, ABenchmarkOverridesTheDefaults) {
+TEST(ReadPlan, ABenchmarkOverridesTheDefaults) {
   const Plan plan = good_plan(everything);
   const Benchmark& sort = plan.benchmarks.at(0);
   EXPECT_EQ(sort.repetitions, 12U);
@@ -151,7 +151,7 @@ TEST(Reader, ABenchmarkOverridesTheDefaults) {
   EXPECT_EQ(hash.check.stdout_file, "hash.out");
 }
 
-TEST(Reader, ReadsFactorsAndLevelsInTheOrderOfTheText) {
+TEST(ReadPlan, ReadsFactorsAndLevelsInTheOrderOfTheText) {
   const Plan plan = good_plan(everything);
   ASSERT_EQ(plan.factors.size(), 4U);
   const auto& opt = std::get<FixedLevels>(plan.factors[0].levels).levels;
@@ -174,7 +174,7 @@ TEST(Reader, ReadsFactorsAndLevelsInTheOrderOfTheText) {
   EXPECT_EQ(seeds.maximum, 2147483647U);
 }
 
-TEST(Reader, ReadsDesignAndAnalysis) {
+TEST(ReadPlan, ReadsDesignAndAnalysis) {
   const Plan plan = good_plan(everything);
   EXPECT_EQ(plan.design.kind, DesignKind::custom);
   ASSERT_EQ(plan.design.cells.size(), 2U);
@@ -185,7 +185,7 @@ TEST(Reader, ReadsDesignAndAnalysis) {
   EXPECT_EQ(plan.analysis.equivalence, 0.025);
 }
 
-TEST(Reader, TheSmallestPlanGetsTheDefaults) {
+TEST(ReadPlan, TheSmallestPlanGetsTheDefaults) {
   const Plan plan = good_plan(smallest);
   EXPECT_EQ(plan.seed, 1U);
   EXPECT_EQ(plan.design.kind, DesignKind::full_factorial);
@@ -196,27 +196,27 @@ TEST(Reader, TheSmallestPlanGetsTheDefaults) {
   EXPECT_EQ(plan.analysis.equivalence, std::nullopt);
 }
 
-TEST(Reader, RefusesAnEmptyPlan) {
+TEST(ReadPlan, RefusesAnEmptyPlan) {
   for (const char* text : {"", "\n \n", "# only a comment\n"})
     EXPECT_EQ(
         problems_of(text),
         "p: the plan is empty: it needs at least [experiment] with a name and one [[benchmark]]\n");
 }
 
-TEST(Reader, RefusesAPlanThatIsTooLarge) {
+TEST(ReadPlan, RefusesAPlanThatIsTooLarge) {
   EXPECT_EQ(
       problems_of(std::string(max_plan_bytes + 1, '#')),
       "p: the plan has 1048577 bytes, but stabd reads at most 1048576: is this the right file?\n");
 }
 
-TEST(Reader, PassesOnWhereTheSyntaxIsWrong) {
+TEST(ReadPlan, PassesOnWhereTheSyntaxIsWrong) {
   EXPECT_EQ(
       problems_of("[experiment]\nname = \"x\n"),
       "p:2:10: this is not valid TOML: Error while parsing string: unescaped control characters "
       "other than TAB (U+0009) are explicitly prohibited\n");
 }
 
-TEST(Reader, ReportsAllProblemsInTheOrderOfTheirPlaces) {
+TEST(ReadPlan, ReportsAllProblemsInTheOrderOfTheirPlaces) {
   EXPECT_EQ(
       problems_of("[analysis]\nalfa = 0.1\n[experiment]\nseed = -1\n[[benchmark]]\nrun = []\n"),
       "p:2:1: unknown key 'analysis.alfa', did you mean 'alpha'?\n"
@@ -226,7 +226,7 @@ TEST(Reader, ReportsAllProblemsInTheOrderOfTheirPlaces) {
       "p:6:1: 'benchmark.run' must start with the program to run\n");
 }
 
-TEST(Reader, CountsTheProblemsThatItDoesNotList) {
+TEST(ReadPlan, CountsTheProblemsThatItDoesNotList) {
   std::string text = smallest;
   for (int i = 0; i < 60; ++i) text += "xyzzy" + std::to_string(i) + " = 1\n";
   const auto plan = read_plan(text);
@@ -236,7 +236,7 @@ TEST(Reader, CountsTheProblemsThatItDoesNotList) {
   EXPECT_EQ(plan.error().back().line, 0U);
 }
 
-TEST(Reader, AMegabyteOfGarbageIsRefused) {
+TEST(ReadPlan, AMegabyteOfGarbageIsRefused) {
   Random random(5);
   std::string bytes(max_plan_bytes, ' ');
   for (char& c : bytes) c = static_cast<char>(random.below(256));
@@ -249,7 +249,7 @@ TEST(Reader, AMegabyteOfGarbageIsRefused) {
   EXPECT_THAT(problems_of(tables), testing::HasSubstr("a plan must have 1 to 1000 benchmarks"));
 }
 
-TEST(Reader, MessagesHoldNoControlCharacters) {
+TEST(ReadPlan, MessagesHoldNoControlCharacters) {
   EXPECT_EQ(
       problems_of(smallest + "[variables]\n\"\\u001b[31m\\u0000\" = 'x'\n[defaults]\ntimeout = "
                              "\"\\n\\u0007\"\n"),
@@ -258,7 +258,7 @@ TEST(Reader, MessagesHoldNoControlCharacters) {
       "above 0 and at most 24 hours, for example \"500ms\", \"60s\" or \"10min\", not \"  \"\n");
 }
 
-TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
+TEST(ReadPlan, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
   const std::string by_szc =
       with_build +
       "[variables]\nCC = 'szc'\n[factor.opt]\nlevels = { a = { CFLAGS = '-O1' }, b = "
@@ -286,7 +286,7 @@ TEST(Reader, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
             text + "[randomize]\nheap = true\n");
 }
 
-TEST(Reader, AStoredPlanKeepsTheClangThatWasTheDefault) {
+TEST(ReadPlan, AStoredPlanKeepsTheClangThatWasTheDefault) {
   const auto compilers = [](const std::string& text) {
     const Variables variables = good_plan(text).variables;
     return variables.at("CC") + " " + variables.at("CXX");

@@ -26,7 +26,7 @@ std::string more(const std::string& lines) {
   return problems_of(smallest + lines);
 }
 
-TEST(ReaderExperiment, NeedsANameOfPrintableCharacters) {
+TEST(ReadPlanExperiment, NeedsANameOfPrintableCharacters) {
   const std::string rule = "a text of 1 to 100 printable characters";
   EXPECT_EQ(experiment(""), "p:4:1: 'experiment.name' is missing: add " + rule + "\n");
   EXPECT_EQ(experiment("name = ''"), "p:5:1: 'experiment.name' must be " + rule + ", not \"\"\n");
@@ -40,7 +40,7 @@ TEST(ReaderExperiment, NeedsANameOfPrintableCharacters) {
   EXPECT_EQ(experiment("name = '" + umlauts + "'"), "");
 }
 
-TEST(ReaderExperiment, ACommandThatIsToldIsWords) {
+TEST(ReadPlanExperiment, ACommandThatIsToldIsWords) {
   EXPECT_TRUE(good_plan(smallest).notify.empty());
   EXPECT_EQ(good_plan(benchmark + "[experiment]\nname = 't'\nnotify = ['tell', 'a b']\n").notify,
             (std::vector<std::string>{"tell", "a b"}));
@@ -48,25 +48,25 @@ TEST(ReaderExperiment, ACommandThatIsToldIsWords) {
   EXPECT_NE(experiment("name = 't'\nnotify = ['tell', '']"), "");
 }
 
-TEST(ReaderExperiment, IsATableThatMustBeThere) {
+TEST(ReadPlanExperiment, IsATableThatMustBeThere) {
   EXPECT_EQ(problems_of(benchmark),
             "p:1:1: 'experiment' is missing: add [experiment] with a name\n");
   EXPECT_EQ(problems_of("experiment = 1\n" + benchmark),
             "p:1:1: 'experiment' must be a table, not 1\n");
 }
 
-TEST(ReaderExperiment, BoundsTheQuestion) {
+TEST(ReadPlanExperiment, BoundsTheQuestion) {
   EXPECT_EQ(experiment("name = 'x'\nquestion = '" + std::string(500, '?') + "'"), "");
   EXPECT_NE(experiment("name = 'x'\nquestion = '" + std::string(501, '?') + "'"), "");
 }
 
-TEST(ReaderExperiment, ASeedIsAWholeNumber) {
+TEST(ReadPlanExperiment, ASeedIsAWholeNumber) {
   EXPECT_EQ(
       experiment("name = 'x'\nseed = 7.0"),
       "p:6:1: 'experiment.seed' must be a whole number from 0 to 9223372036854775807, not 7\n");
 }
 
-TEST(ReaderRoot, FindsTheNearestTable) {
+TEST(ReadPlanRoot, FindsTheNearestTable) {
   EXPECT_EQ(more("[mchine]\ncpus = 1\n"), "p:6:2: unknown key 'mchine', did you mean 'machine'?\n");
   EXPECT_EQ(more("[colours]\n"),
             "p:6:2: unknown key 'colours': the known keys are experiment, variables, defaults, "
@@ -74,7 +74,7 @@ TEST(ReaderRoot, FindsTheNearestTable) {
             "measure, machine, machines, analysis\n");
 }
 
-TEST(ReaderStated, TextsAreTakenAsTheyAre) {
+TEST(ReadPlanStated, TextsAreTakenAsTheyAre) {
   const Plan plan = good_plan(smallest +
                               "[stated]\ncompiler = 'clang 19'\nbeside = 'old ${X} $$'\n"
                               "heap_cost = 'costs +1 % of CPU time'\n"
@@ -89,7 +89,7 @@ TEST(ReaderStated, TextsAreTakenAsTheyAre) {
             "19\n");
 }
 
-TEST(ReaderVariables, AreNamedTexts) {
+TEST(ReadPlanVariables, AreNamedTexts) {
   EXPECT_EQ(more("[variables]\nA = 1\n"),
             "p:7:1: 'variables.A' must be a text of at most 64 KiB without NUL, not 1\n");
   EXPECT_EQ(more("[variables]\n\"a-b\" = 'x'\n"),
@@ -102,14 +102,14 @@ TEST(ReaderVariables, AreNamedTexts) {
   EXPECT_EQ(more("[variables]\nA = '" + std::string(max_word, 'x') + "'\n"), "");
 }
 
-TEST(ReaderVariables, DoNotNest) {
+TEST(ReadPlanVariables, DoNotNest) {
   EXPECT_EQ(more("[variables]\nA = '-I${SRC}/include'\n"), "");
   EXPECT_EQ(more("[variables]\nA = '${CFLAGS} -g'\n"),
             "p:7:1: 'variables.A' uses ${CFLAGS}, but the value of a variable can use only ${OUT}, "
             "${DIR} and ${SRC}: write the value of CFLAGS instead\n");
 }
 
-TEST(ReaderDefaults, AreBounded) {
+TEST(ReadPlanDefaults, AreBounded) {
   EXPECT_EQ(
       more("[defaults]\nrepetitions = 0\nwarmup = 1001\nretries = -1\ngive_up_after = true\n"),
       "p:7:1: 'defaults.repetitions' must be a whole number from 1 to 100000, not 0\n"
@@ -118,7 +118,7 @@ TEST(ReaderDefaults, AreBounded) {
       "p:10:1: 'defaults.give_up_after' must be a whole number from 0 to 1000, not true\n");
 }
 
-TEST(ReaderDefaults, DurationsHaveAUnitAndAreAboveZero) {
+TEST(ReadPlanDefaults, DurationsHaveAUnitAndAreAboveZero) {
   const std::string rule =
       "must be a duration above 0 and at most 24 hours, for example \"500ms\", \"60s\" or "
       "\"10min\", "
@@ -131,7 +131,7 @@ TEST(ReaderDefaults, DurationsHaveAUnitAndAreAboveZero) {
   EXPECT_NE(more("[defaults]\ntimeout = 10:00:00\n"), "");
 }
 
-TEST(ReaderDefaults, BytesHaveABinaryOrDecimalUnit) {
+TEST(ReadPlanDefaults, BytesHaveABinaryOrDecimalUnit) {
   const auto limit = [](const std::string& value) {
     return good_plan(smallest + "[defaults]\noutput_limit = " + value)
         .benchmarks.at(0)
@@ -147,14 +147,14 @@ TEST(ReaderDefaults, BytesHaveABinaryOrDecimalUnit) {
     EXPECT_NE(more("[defaults]\noutput_limit = " + wrong), "") << wrong;
 }
 
-TEST(ReaderDefaults, ChoicesNameTheNearest) {
+TEST(ReadPlanDefaults, ChoicesNameTheNearest) {
   EXPECT_EQ(
       more("[defaults]\non_build_failure = 'fail-experment'\n"),
       "p:7:1: 'defaults.on_build_failure' must be \"fail-benchmark\" or \"fail-experiment\", not "
       "\"fail-experment\", did you mean 'fail-experiment'?\n");
 }
 
-TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
+TEST(ReadPlanBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
   const std::string with =
       "[experiment]\nname = 'x'\n[variables]\nN = '5'\n[[benchmark]]\n"
       "name = 'b'\nrun = ['./b', '${L}']\nbeside = ['./b', '${N}']\n";
@@ -189,7 +189,7 @@ TEST(ReaderBenchmark, ACommandBesideMakesTheRelativeCpuTimeTheResponse) {
             "command, but benchmark 'b' has no 'beside'\n");
 }
 
-TEST(ReaderBenchmark, ThereIsAtLeastOne) {
+TEST(ReadPlanBenchmark, ThereIsAtLeastOne) {
   EXPECT_EQ(problems_of("[experiment]\nname = 'x'\n"),
             "p:1:1: 'benchmark' is missing: add at least one [[benchmark]]\n");
   EXPECT_EQ(problems_of("benchmark = []\n[experiment]\nname = 'x'\n"),
@@ -202,7 +202,7 @@ TEST(ReaderBenchmark, ThereIsAtLeastOne) {
 }
 
 // TOML's own complaint is about another line, and in words about tables.
-TEST(ReaderBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
+TEST(ReadPlanBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
   const std::string start = "[experiment]\nname = 't'\n";
   const std::string one = "name = 'a'\nrun = ['/bin/true']\n";
   const std::string expected =
@@ -216,7 +216,7 @@ TEST(ReaderBenchmark, ASingleHeaderThatIsThereTwiceIsNamedWhereItStands) {
   EXPECT_THAT(problems_of(start + "[[benchmark]]\n" + one + "[benchmark.env\n"), HasSubstr("p:6:"));
 }
 
-TEST(ReaderBenchmark, NamesAreUniqueAndPlain) {
+TEST(ReadPlanBenchmark, NamesAreUniqueAndPlain) {
   EXPECT_EQ(more("[[benchmark]]\nname = 'b'\nrun = ['/bin/false']\n"),
             "p:7:1: two benchmarks have the name 'b': rename this one\n");
   EXPECT_EQ(more("[[benchmark]]\nname = '../x'\nrun = ['/bin/false']\n"),
@@ -225,7 +225,7 @@ TEST(ReaderBenchmark, NamesAreUniqueAndPlain) {
   EXPECT_NE(more("[[benchmark]]\nname = '..'\nrun = ['/bin/false']\n"), "");
 }
 
-TEST(ReaderBenchmark, RunIsAnArrayOfTexts) {
+TEST(ReadPlanBenchmark, RunIsAnArrayOfTexts) {
   const auto run = [](const std::string& value) {
     return problems_of("[experiment]\nname = 'x'\n[[benchmark]]\nname = 'b'\n" + value);
   };
@@ -242,7 +242,7 @@ TEST(ReaderBenchmark, RunIsAnArrayOfTexts) {
   EXPECT_EQ(run("run = ['/bin/true', '']"), "");
 }
 
-TEST(ReaderBenchmark, EachKeyHasItsRule) {
+TEST(ReadPlanBenchmark, EachKeyHasItsRule) {
   EXPECT_EQ(more("build = ''\nenv = 1\nstdin = ''\nsources = ['/etc']\nrepetition = 3\n"),
             "p:6:1: 'benchmark.build' must be a text of 1 byte to 64 KiB without NUL, not \"\"\n"
             "p:7:1: 'benchmark.env' must be a table, not 1\n"
@@ -253,7 +253,7 @@ TEST(ReaderBenchmark, EachKeyHasItsRule) {
             "p:10:1: unknown key 'benchmark.repetition', did you mean 'repetitions'?\n");
 }
 
-TEST(ReaderBenchmark, ChecksAreChecked) {
+TEST(ReadPlanBenchmark, ChecksAreChecked) {
   EXPECT_EQ(
       more("check = { exit = 256, stdout_sha256 = 'abc', stdout_file = '/x', comand = 'x' }\n"),
       "p:6:11: 'benchmark.check.exit' must be a whole number from 0 to 255, not 256\np:6:23: "
@@ -263,7 +263,7 @@ TEST(ReaderBenchmark, ChecksAreChecked) {
       "'command'?\n");
 }
 
-TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
+TEST(ReadPlanMeasure, CountersAreNamesAndGroupsOfNames) {
   using Counters = std::vector<std::vector<std::string>>;
   EXPECT_EQ(good_plan(smallest).counters, Counters());
   EXPECT_FALSE(good_plan(smallest).refuse_absent);
@@ -275,7 +275,7 @@ TEST(ReaderMeasure, CountersAreNamesAndGroupsOfNames) {
   EXPECT_EQ(plan.analysis.response, "instructions:u");
 }
 
-TEST(ReaderMeasure, AProfileHasAnEventAndARate) {
+TEST(ReadPlanMeasure, AProfileHasAnEventAndARate) {
   EXPECT_EQ(good_plan(smallest).profile, "");
   const Plan plan = good_plan(smallest + "[measure]\nprofile = 'task-clock:u'\n");
   EXPECT_EQ(plan.profile, "task-clock:u");
@@ -287,7 +287,7 @@ TEST(ReaderMeasure, AProfileHasAnEventAndARate) {
             "p:8:1: 'measure.profile_hz' must be a whole number from 1 to 10000, not 10001\n");
 }
 
-TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
+TEST(ReadPlanMeasure, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(
       more("[measure]\ncounters = ['cycles', '', 7, [], ['cycles'], 'wall', 'cpu-migrations']\n"
            "on_absent = 'ignore'\n"),
@@ -307,7 +307,7 @@ TEST(ReaderMeasure, SaysWhatIsWrongWithEach) {
   EXPECT_THAT(more(many + "]\n"), testing::HasSubstr("has 65 names, but at most 64 are allowed"));
 }
 
-TEST(ReaderMachine, IsBounded) {
+TEST(ReadPlanMachine, IsBounded) {
   EXPECT_EQ(more("[machine]\ncpus = 1025\nquiesce = 'strikt'\naslr = 'no'\n"),
             "p:7:1: 'machine.cpus' must be a whole number from 1 to 1024, not 1025\n"
             "p:8:1: 'machine.quiesce' must be \"off\" or \"best-effort\" or \"strict\", not "
@@ -315,7 +315,7 @@ TEST(ReaderMachine, IsBounded) {
             "p:9:1: 'machine.aslr' must be true or false, not \"no\"\n");
 }
 
-TEST(ReaderCheck, SeveralExitCodesMayBeRight) {
+TEST(ReadPlanCheck, SeveralExitCodesMayBeRight) {
   const Check check = good_plan(smallest + "check = { exit = [1, 0, 7] }\n").benchmarks[0].check;
   for (const int code : {0, 1, 7}) EXPECT_TRUE(check.accepts(code)) << code;
   EXPECT_FALSE(check.accepts(2));
@@ -328,7 +328,7 @@ TEST(ReaderCheck, SeveralExitCodesMayBeRight) {
             "p:6:22: 'benchmark.check.exit' contains 0 twice: leave one of them out\n");
 }
 
-TEST(ReaderMachine, TheCpusOfTrialsMayBeNamed) {
+TEST(ReadPlanMachine, TheCpusOfTrialsMayBeNamed) {
   const auto machine = [](const std::string& lines) { return more("[machine]\n" + lines + "\n"); };
   const Plan plan = good_plan(smallest + "[machine]\ncpu = [3, 1]\n");
   EXPECT_EQ(plan.cpu, (std::vector<unsigned>{1, 3}));
@@ -352,14 +352,14 @@ std::string cluster(const std::string& lines) {
   return more("[machines]\nengine = 'slurm'\n" + lines);
 }
 
-TEST(ReaderMachines, TrialsRunOnTheDaemonsMachineUnlessThePlanNamesOthers) {
+TEST(ReadPlanMachines, TrialsRunOnTheDaemonsMachineUnlessThePlanNamesOthers) {
   EXPECT_FALSE(good_plan(smallest).machines);
   const auto machines = good_plan(smallest + "[machines]\nengine = 'slurm'\n").machines;
   EXPECT_EQ(machines, Machines());
   EXPECT_EQ(describe(*machines), "1 node of a Slurm cluster");
 }
 
-TEST(ReaderMachines, EachKeyIsRead) {
+TEST(ReadPlanMachines, EachKeyIsRead) {
   const auto machines = good_plan(smallest + R"([machines]
 engine = "slurm"
 nodes = ["n1"]
@@ -384,14 +384,14 @@ answer = "these"
             "reservation r, at most 1 h 30 min");
 }
 
-TEST(ReaderMachines, TheEngineIsNamed) {
+TEST(ReadPlanMachines, TheEngineIsNamed) {
   EXPECT_EQ(more("[machines]\nnodes = 1\n"),
             "p:6:1: 'machines.engine' is missing: add \"slurm\"\n");
   EXPECT_THAT(more("[machines]\nengine = 'pbs'\n"), HasSubstr("'machines.engine' must be"));
   EXPECT_THAT(cluster("nods = 1"), HasSubstr("did you mean 'nodes'?"));
 }
 
-TEST(ReaderMachines, EachMachineRunsAllRepetitions) {
+TEST(ReadPlanMachines, EachMachineRunsAllRepetitions) {
   const Plan one = good_plan(smallest + "[machines]\nengine = 'slurm'\n");
   const Plan three = good_plan(smallest + "[machines]\nengine = 'slurm'\nnodes = 3\n");
   EXPECT_EQ(three.machine_count(), 3U);
@@ -401,7 +401,7 @@ TEST(ReaderMachines, EachMachineRunsAllRepetitions) {
 }
 
 // A design whose blocks several machines can't share is refused.
-TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
+TEST(ReadPlanMachines, SomeDesignsNeedOneMachine) {
   for (const char* nodes : {"nodes = 4", "nodes = ['n1', 'n2']"})
     EXPECT_THAT(cluster(std::string(nodes) + "\n[design]\nkind = 'calibration'"),
                 AllOf(HasSubstr("runs a calibration design on one node"),
@@ -410,7 +410,7 @@ TEST(ReaderMachines, SomeDesignsNeedOneMachine) {
 }
 
 // The numbers of blocks in a plan are those of each machine.
-TEST(ReaderMachines, AnExperimentThatEndsEarlyHasAsManyBlocksOnEachMachine) {
+TEST(ReadPlanMachines, AnExperimentThatEndsEarlyHasAsManyBlocksOnEachMachine) {
   const std::string three = "[machines]\nengine = 'slurm'\nnodes = 3\n";
   const std::string factor = "[factor.env_bytes]\nlevels = [0, 64]\n";
   const Plan timed = good_plan(smallest + three + factor + "[design]\ntime = '1h'\n");
@@ -424,7 +424,7 @@ TEST(ReaderMachines, AnExperimentThatEndsEarlyHasAsManyBlocksOnEachMachine) {
 }
 
 // An answer that the analysis could not give is refused, with the reason.
-TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
+TEST(ReadPlanMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
   const std::string factor = "[factor.env_bytes]\nlevels = [0, 64]\n";
   const std::string several = "nodes = 3\nanswer = 'like-these'\n";
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\n" + several + factor)
@@ -443,7 +443,7 @@ TEST(ReaderMachines, AnAnswerAboutOtherMachinesNeedsTheChangeOnEachOfSeveral) {
               HasSubstr("because the plan has several benchmarks"));
 }
 
-TEST(ReaderMachines, NodesAreANumberOrNames) {
+TEST(ReadPlanMachines, NodesAreANumberOrNames) {
   EXPECT_EQ(cluster("nodes = 1"), "");
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\ndrain = true\n").machines->drain);
   for (const char* wrong :
@@ -453,12 +453,12 @@ TEST(ReaderMachines, NodesAreANumberOrNames) {
   EXPECT_THAT(cluster("partition = 'a b'"), HasSubstr("'machines.partition' must be"));
 }
 
-TEST(ReaderMachines, NodesCanBeQuietButNobodyWaitsForThat) {
+TEST(ReadPlanMachines, NodesCanBeQuietButNobodyWaitsForThat) {
   EXPECT_EQ(cluster("[machine]\nquiesce = 'strict'"), "");
   EXPECT_THAT(cluster("[machine]\nwait_for_quiet = '1min'"), HasSubstr("'machine.wait_for_quiet'"));
 }
 
-TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
+TEST(ReadPlanMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
   EXPECT_EQ(
       more("[machine]\nquiet_load = '5%'\nquiet_temperature_c = 50\n"),
       "p:7:1: 'machine.quiet_load' has no effect without 'machine.wait_for_quiet': add that key, "
@@ -468,7 +468,7 @@ TEST(ReaderMachine, HowQuietItHasToBeSaysNothingWithoutAWait) {
   EXPECT_EQ(more("[machine]\nwait_for_quiet = '2min'\n"), "");
 }
 
-TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
+TEST(ReadPlanMachine, NamesTheKnobsThatAreMadeQuiet) {
   const std::string more_of = "[machine]\nquiesce = 'best-effort'\nknobs = ";
   EXPECT_EQ(more(more_of + "['governor',\n'swapiness']\n"),
             "p:9:1: an item of 'machine.knobs' is unknown: \"swapiness\", did you mean "
@@ -485,7 +485,7 @@ TEST(ReaderMachine, NamesTheKnobsThatAreMadeQuiet) {
             "\"best-effort\" or \"strict\", or leave 'knobs' out\n");
 }
 
-TEST(ReaderAnalysis, IsBounded) {
+TEST(ReadPlanAnalysis, IsBounded) {
   EXPECT_EQ(
       more("[analysis]\nresponse = 'wal'\nlog = 1\nalpha = 0.6\nequivalence = '0%'\n"),
       "p:7:1: 'analysis.response' must be wall, user, system, cpu, relative_cpu, max_rss, "
@@ -508,7 +508,7 @@ TEST(ReaderAnalysis, IsBounded) {
 const std::string two_programs =
     "[[benchmark]]\nname = 'c'\nrun = ['/bin/false']\n[factor.aslr]\nlevels = [false, true]\n";
 
-TEST(ReaderAnalysis, ChoicesHaveTwoWords) {
+TEST(ReadPlanAnalysis, ChoicesHaveTwoWords) {
   EXPECT_EQ(more("[analysis]\nerror = 'pool'\npairs = true\nbetter = 'more'\n"),
             "p:7:1: 'analysis.error' must be \"own\" or \"pooled\", not \"pool\", did you mean "
             "'pooled'?\n"
@@ -519,7 +519,7 @@ TEST(ReaderAnalysis, ChoicesHaveTwoWords) {
       "p:14:1: 'analysis.programs' must be \"these\" or \"like-these\", not \"all\"\n");
 }
 
-TEST(ReaderAnalysis, KeepsWhatItIsTold) {
+TEST(ReadPlanAnalysis, KeepsWhatItIsTold) {
   const Analysis told =
       good_plan(smallest + "[analysis]\nerror = 'pooled'\npairs = 'all'\nbetter = 'higher'\n")
           .analysis;
@@ -533,14 +533,14 @@ TEST(ReaderAnalysis, KeepsWhatItIsTold) {
   EXPECT_FALSE(good_plan(within + "[analysis]\nprograms = 'like-these'\n").analysis.these_programs);
 }
 
-TEST(ReaderAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
+TEST(ReadPlanAnalysis, OnlyAnAnswerOverProgramsIsAboutTheseOrSuchOnes) {
   EXPECT_EQ(more("[analysis]\nprograms = 'these'\n"),
             "p:7:1: 'analysis.programs' chooses the scope of an overall answer, but a "
             "full-factorial design gives an answer for each benchmark: remove this key, or set "
             "design.kind = \"within-subjects\"\n");
 }
 
-TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
+TEST(ReadPlanAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
   EXPECT_EQ(
       more(two_programs + "[design]\nkind = 'within-subjects'\n[analysis]\nerror = 'pooled'\n"),
       "p:14:1: 'analysis.error' cannot be \"pooled\", because in a within-subjects design, each "
@@ -557,7 +557,7 @@ TEST(ReaderAnalysis, OnlyBlocksHaveAnErrorThatCanBePooled) {
             more("[design]\nkind = 'nested'\n"));
 }
 
-TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
+TEST(ReadPlanAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
   EXPECT_EQ(
       more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = "
            "'nested'\n[analysis]\nestimand = 'median'\n"),
@@ -571,7 +571,7 @@ TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveAMedian) {
   EXPECT_EQ(good_plan(within).analysis.estimand, "mean");
 }
 
-TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
+TEST(ReadPlanAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
   const std::string within = smallest + two_programs + "[design]\nkind = 'within-subjects'\n";
   const std::string seeds = smallest + "[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n";
   for (const std::string estimand : {"typical", "median"}) {
@@ -586,14 +586,14 @@ TEST(ReaderAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
             "a nested design compares the means of seeds");
 }
 
-TEST(ReaderAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
+TEST(ReadPlanAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "
             "values: leave 'log' out\np:8:1: 'analysis.method' \"stabilizer\" needs design.kind = "
             "\"within-subjects\"\n");
 }
 
-TEST(Reader, TakesTheBetterNameOfAKeyBesideTheOldOne) {
+TEST(ReadPlan, TakesTheBetterNameOfAKeyBesideTheOldOne) {
   const Plan plan =
       good_plan(with_build +
                 "[factor.opt]\nlevels = { a = { CFLAGS = '-O1' }, b = { CFLAGS = '-O2' "

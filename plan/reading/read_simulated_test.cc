@@ -21,7 +21,7 @@ std::string more(const std::string& text) {
 const std::string simulate = "[measure]\nsimulate = true\n";
 const std::string instructions = "[analysis]\nresponse = 'simulated-instructions'\n";
 
-TEST(ReaderSimulated, CountsOfTheSimulatorAreCompared) {
+TEST(ReadPlanSimulated, CountsOfTheSimulatorAreCompared) {
   const Plan plan = good_plan(smallest + simulate +
                               "[measure.derived]\nmpki = \"1000 * 'simulated-d1-misses' / "
                               "'simulated-instructions'\"\n"
@@ -32,7 +32,7 @@ TEST(ReaderSimulated, CountsOfTheSimulatorAreCompared) {
   EXPECT_FALSE(good_plan(smallest + "[measure]\nsimulate = false\n").simulated);
 }
 
-TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
+TEST(ReadPlanSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
   EXPECT_THAT(more(simulate),
               HasSubstr("'measure.simulate' does not measure wall time: add [analysis] response"));
   for (const std::string_view response : words::responses)
@@ -46,7 +46,7 @@ TEST(ReaderSimulated, NothingThatOnlyRealRunsHaveIsCompared) {
   EXPECT_EQ(more(simulate + "[analysis]\nresponse = 'region-a-count'\n"), "");
 }
 
-TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
+TEST(ReadPlanSimulated, RealTrialsHaveNoSimulatedCounts) {
   EXPECT_THAT(more(instructions), HasSubstr("needs simulate = true in [measure]"));
   EXPECT_THAT(more("[measure.derived]\nx = \"2 * 'simulated-branches'\"\n"),
               HasSubstr("'simulated-branches' is not a counter, response or output measure"));
@@ -56,7 +56,7 @@ TEST(ReaderSimulated, RealTrialsHaveNoSimulatedCounts) {
               HasSubstr("is a name that every trial already uses"));
 }
 
-TEST(ReaderSimulated, WhatWouldBeTheSimulatorsIsRefused) {
+TEST(ReadPlanSimulated, WhatWouldBeTheSimulatorsIsRefused) {
   const auto refused = [](const std::string& text) { return more(text + instructions); };
   const std::string measure = "[measure]\nsimulate = true\n";
   EXPECT_THAT(refused(measure + "counters = ['cs']\n"), HasSubstr("leave out 'measure.counters'"));
@@ -80,7 +80,7 @@ TEST(ReaderSimulated, WhatWouldBeTheSimulatorsIsRefused) {
               HasSubstr("leave out 'measure.profile'"));
 }
 
-TEST(ReaderSimulated, ProgramsHaveOneLayoutARun) {
+TEST(ReadPlanSimulated, ProgramsHaveOneLayoutARun) {
   const std::string szc = "[variables]\nCC = 'szc'\n";
   for (const std::string key : {"period = '5ms'", "rerandomize = 'repeated'", "budget = '5%'"})
     EXPECT_THAT(more(simulate + "[randomize]\n" + key + "\n" + instructions),

@@ -18,7 +18,7 @@ std::string with_stop(const std::string& stop, const std::string& more = opt) {
   return with_build + "[design]\nstop = " + stop + "\n" + more;
 }
 
-TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
+TEST(ReadPlanStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
   const Plan plan =
       good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', min = 20, max = 24 }"));
   ASSERT_TRUE(plan.design.stop);
@@ -29,7 +29,7 @@ TEST(ReaderStop, PrecisionIsAskedAfterEachBlockFromTheFewest) {
   EXPECT_EQ(plan.design.stop->max, 24U);
 }
 
-TEST(ReaderStop, ARuleIsSaidInWords) {
+TEST(ReadPlanStop, ARuleIsSaidInWords) {
   EXPECT_EQ(
       describe(*good_plan(with_stop("{ rule = 'sequential', max = 60, looks = 3 }")).design.stop),
       "rule \"sequential\": the experiment ends when every comparison has a verdict; stabd checks "
@@ -40,14 +40,14 @@ TEST(ReaderStop, ARuleIsSaidInWords) {
             "either side; the experiment has at least 20 and at most 60 blocks");
 }
 
-TEST(ReaderStop, ManyBlocksAreLookedAtAHundredTimes) {
+TEST(ReadPlanStop, ManyBlocksAreLookedAtAHundredTimes) {
   const Plan plan = good_plan(with_stop("{ rule = 'precision', half_width = '1%', max = 10020 }"));
   EXPECT_EQ(plan.design.stop->looks.size(), 100U);
   EXPECT_EQ(plan.design.stop->looks[1], 120U);
   EXPECT_EQ(plan.design.stop->looks.back(), 9920U);
 }
 
-TEST(ReaderStop, TheLooksOfASequentialRuleAreEvenlySpacedAndTheLastIsAtTheEnd) {
+TEST(ReadPlanStop, TheLooksOfASequentialRuleAreEvenlySpacedAndTheLastIsAtTheEnd) {
   const Plan plan = good_plan(with_stop("{ rule = 'sequential', min = 10, max = 50 }"));
   EXPECT_EQ(plan.design.stop->rule, StopRule::sequential);
   EXPECT_THAT(plan.design.stop->looks, ElementsAre(10, 20, 30, 40));
@@ -58,7 +58,7 @@ TEST(ReaderStop, TheLooksOfASequentialRuleAreEvenlySpacedAndTheLastIsAtTheEnd) {
               ElementsAre(5));
 }
 
-TEST(ReaderStop, ThePlanExpandsToTheMostBlocks) {
+TEST(ReadPlanStop, ThePlanExpandsToTheMostBlocks) {
   const Plan plan =
       good_plan(with_stop("{ rule = 'precision', half_width = '0.5%', min = 15, max = 100 }"));
   EXPECT_EQ(plan.benchmarks.at(0).repetitions, 100U);
@@ -67,7 +67,7 @@ TEST(ReaderStop, ThePlanExpandsToTheMostBlocks) {
 }
 
 // What is run does not depend on when it ends.
-TEST(ReaderStop, TheFirstBlocksAreThoseOfAPlanWithoutTheRule) {
+TEST(ReadPlanStop, TheFirstBlocksAreThoseOfAPlanWithoutTheRule) {
   const Expansion stopped =
       expand(good_plan(with_stop("{ rule = 'sequential', min = 10, max = 50 }")));
   const Expansion fixed = expand(good_plan(with_build + "repetitions = 10\n" + opt));
@@ -78,7 +78,7 @@ TEST(ReaderStop, TheFirstBlocksAreThoseOfAPlanWithoutTheRule) {
   }
 }
 
-TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
+TEST(ReadPlanStop, MistakesAreNamedWithTheirPlaces) {
   EXPECT_EQ(problems_of(with_stop("'precision'")),
             "p:8:1: 'design.stop' must be a table, not \"precision\"\n");
   EXPECT_EQ(problems_of(with_stop("{ rule = 'precisio', max = 50 }")),
@@ -103,7 +103,7 @@ TEST(ReaderStop, MistakesAreNamedWithTheirPlaces) {
                         "block 10 to block 12), not 4"));
 }
 
-TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
+TEST(ReadPlanStop, AKeyOfTheOtherRuleIsAMistake) {
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', half_width = '1%', max = 50 }")),
               HasSubstr("'design.stop.half_width' needs rule = \"precision\""));
   EXPECT_THAT(
@@ -111,14 +111,14 @@ TEST(ReaderStop, AKeyOfTheOtherRuleIsAMistake) {
       HasSubstr("'design.stop.looks' needs rule = \"sequential\""));
 }
 
-TEST(ReaderStop, RepetitionsAreTheRules) {
+TEST(ReadPlanStop, RepetitionsAreTheRules) {
   EXPECT_EQ(problems_of(with_build + "repetitions = 3\n" + opt +
                         "[design]\nstop = { rule = 'sequential', max = 50 }\n"),
             "p:7:1: leave out 'repetitions', because 'design.stop.max' already limits the number "
             "of blocks\n");
 }
 
-TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
+TEST(ReadPlanStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
   const std::string stop = "stop = { rule = 'sequential', max = 50 }\n";
   EXPECT_EQ(problems_of(with_build +
                         "[[benchmark]]\nname = 'c'\nbuild = 'cc ${CFLAGS} -o ${OUT}'\n"
@@ -134,17 +134,17 @@ TEST(ReaderStop, ADesignThatMoreBlocksDoNotHelpIsRefused) {
                 "the differences between seeds, and more blocks do not add seeds"));
 }
 
-TEST(ReaderStop, WithoutATreatmentThereIsNothingToAsk) {
+TEST(ReadPlanStop, WithoutATreatmentThereIsNothingToAsk) {
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 50 }", "")),
               HasSubstr("p:8:1: 'design.stop' compares levels, but this plan has no treatment"));
 }
 
-TEST(ReaderStop, TheMostTrialsCount) {
+TEST(ReadPlanStop, TheMostTrialsCount) {
   EXPECT_THAT(problems_of(with_stop("{ rule = 'sequential', max = 1000000 }")),
               HasSubstr("p:8:1: the plan has 2000000 trials"));
 }
 
-TEST(ReaderStop, ATimeEndsAnyDesignThatMoreBlocksHelp) {
+TEST(ReadPlanStop, ATimeEndsAnyDesignThatMoreBlocksHelp) {
   const Plan plan = good_plan(with_build + "[design]\ntime = '90s'\n" + opt);
   EXPECT_EQ(plan.design.time, std::chrono::seconds(90));
   EXPECT_FALSE(plan.design.stop);

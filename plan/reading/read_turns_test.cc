@@ -17,7 +17,7 @@ std::string more(const std::string& text) {
   return problems_of(smallest + text);
 }
 
-TEST(ReaderTurns, SetsAreArraysOfNamesWhichMayShareSome) {
+TEST(ReadPlanTurns, SetsAreArraysOfNamesWhichMayShareSome) {
   EXPECT_EQ(good_plan(smallest).rotated, Sets());
   const Plan plan = good_plan(smallest + sets + "[analysis]\nresponse = ['wall', 'cs']\n");
   EXPECT_EQ(plan.rotated, (Sets{{"cycles", "instructions"}, {"cycles", "cs"}}));
@@ -25,7 +25,7 @@ TEST(ReaderTurns, SetsAreArraysOfNamesWhichMayShareSome) {
   EXPECT_EQ(counter_names(plan), (std::vector<std::string>{"cycles", "instructions", "cs"}));
 }
 
-TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
+TEST(ReadPlanTurns, SaysWhatIsWrongWithEach) {
   EXPECT_EQ(more("[measure]\ncounters = ['cycles']\nrotate = [['cycles'], [], 'cs', ['a', 'a', "
                  "'wall']]\n"),
             "p:8:12: cycles is also in 'measure.counters', so each block counts it: leave it out "
@@ -48,7 +48,7 @@ TEST(ReaderTurns, SaysWhatIsWrongWithEach) {
                                              "'measure.counters', but at most 64 are allowed"));
 }
 
-TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
+TEST(ReadPlanTurns, EachSetNeedsABlockOfEachBenchmark) {
   const std::string few = "[[benchmark]]\nname = 'few'\nrun = ['/bin/true']\nrepetitions = 1\n";
   EXPECT_EQ(more(few + sets),
             "p:11:1: 'measure.rotate' has 2 sets and needs a block for each set, but 'few' has 1 "
@@ -62,14 +62,14 @@ TEST(ReaderTurns, EachSetNeedsABlockOfEachBenchmark) {
   EXPECT_EQ(more(stop + "['a'],['b'],['c'],['d'],['e']]\n"), "");
 }
 
-TEST(ReaderTurns, AFormulasPartsAreCountedTogetherInSomeBlock) {
+TEST(ReadPlanTurns, AFormulasPartsAreCountedTogetherInSomeBlock) {
   EXPECT_EQ(more(sets + "[measure.derived]\nipc = 'instructions / cycles'\n"), "");
   EXPECT_EQ(more(sets + "[measure.derived]\nx = 'instructions / cs'\n"),
             "p:9:5: 'measure.derived.x' is computed from events that no block counts together: put "
             "them into one set of 'measure.rotate'\n");
 }
 
-TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
+TEST(ReadPlanTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
   const std::string levels = "[factor.aslr]\nlevels = [false, true]\n";
   const std::string response = "[analysis]\nresponse = 'cs'\n";
   const std::string refused =
@@ -104,7 +104,7 @@ TEST(ReaderTurns, WhatTakesTurnsIsComparedInDesignsOfBlocksOnly) {
               HasSubstr(refused + "method = \"stabilizer\""));
 }
 
-TEST(ReaderTurns, RulesDoNotLookAtWhatTakesTurns) {
+TEST(ReadPlanTurns, RulesDoNotLookAtWhatTakesTurns) {
   const std::string rule = "[[exclude]]\nwhen = 'involuntary_switches_per_s > 5'\n";
   EXPECT_EQ(more(rule + sets), "");
   EXPECT_THAT(
