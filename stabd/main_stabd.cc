@@ -17,7 +17,7 @@
 #include "stabd/daemon/daemon.h"
 #include "stabd/daemon/service.h"
 #include "stabd/manual.h"
-#include "stabd/reader/reader.h"
+#include "stabd/reader/reader_process.h"
 #include "stabd/settings.h"
 #include "toml/value.h"
 #include "worker/worker.h"

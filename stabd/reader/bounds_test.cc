@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "stabd/archive.h"
-#include "stabd/reader/reader.h"
+#include "stabd/reader/reader_process.h"
 #include "store/test_support.h"
 
 namespace stab::reader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-#include "store/reader.h"
+#include "stabd/reader/reader_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -52,7 +52,7 @@
 #include "results/run_request.h"
 #include "revisions/of_plan.h"
 #include "stabd/archive.h"
-#include "stabd/reader/reader.h"
+#include "store/reader.h"
 #include "toml/value.h"
 
 namespace stab::reader {
