@@ -11,7 +11,7 @@
 #include "stats/analyse/paper.h"
 #include "stats/analyse/refusals.h"
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/data/slow_machines.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"
@@ -258,7 +258,7 @@ void find_lacking_machines(const Dataset& data, const Prepared& prepared, Analys
 namespace {
 
 Analysis analyse_all(const Dataset& data, const Spec& spec) {
-  const Prepared prepared = prepare(data, spec);
+  const Prepared prepared = prepare_data(data, spec);
   Analysis analysis;
   analysis.spec = prepared.spec;
   Notes notes = prepared.notes;

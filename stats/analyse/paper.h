@@ -9,7 +9,7 @@
 #pragma once
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

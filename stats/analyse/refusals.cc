@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/data/terms.h"
 #include "stats/designs/designs.h"
 #include "stats/designs/effects.h"

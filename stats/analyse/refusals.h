@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

@@ -156,8 +156,8 @@ struct Spec {
   std::vector<std::string> asked{};
   bool in_order = true;  // rows are in the order of time
   // The step of the clock (or whatever measured the response), which intervals allow for. Absent:
-  // the step is found from the numbers, unless they may be counts (prepare.h). 0: the numbers are
-  // exact.
+  // the step is found from the numbers, unless they may be counts (prepare_data.h). 0: the numbers
+  // are exact.
   std::optional<double> resolution{};
   bool number_is_measured = false;  // a response without a unit may come from a clock
   bool ratio_of_times = false;      // a response without a unit that is a time divided by another

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/designs/effects.h"
 #include "stats/tests/randomization.h"
 #include "stats/verdicts/analysis.h"

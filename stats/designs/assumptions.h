@@ -12,7 +12,7 @@
 #include <span>
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

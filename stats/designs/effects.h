@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/data/terms.h"
 #include "stats/models/own_error.h"
 #include "stats/tests/estimate.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "stats/data/notes.h"
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/models/strata.h"
 #include "stats/verdicts/analysis.h"
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/numbers/summary.h"
 #include "stats/tests/estimate.h"
 

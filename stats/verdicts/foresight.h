@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 #include "stats/verdicts/analysis.h"
 
 namespace stab::stats {

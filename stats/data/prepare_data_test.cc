@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ Spec spec() {
   return result;
 }
 
-TEST(Prepare, GroupsHoldTheTrialsOfOneBlockAndCell) {
+TEST(PrepareData, GroupsHoldTheTrialsOfOneBlockAndCell) {
   const Dataset data = oracle::programs(1, {.subjects = 2, .opt = 2, .aslr = 3, .blocks = 4});
-  const Prepared prepared = prepare(data, spec());
+  const Prepared prepared = prepare_data(data, spec());
   ASSERT_EQ(prepared.subjects.size(), 2U);
   EXPECT_EQ(prepared.cells(), 6U);
   EXPECT_EQ(prepared.levels_of(4), (std::vector<std::size_t>{1, 1}));
@@ -37,9 +37,9 @@ TEST(Prepare, GroupsHoldTheTrialsOfOneBlockAndCell) {
   expect_close(prepared.scale.back(second.groups[7].y.mean), data.response[24 + 7]);
 }
 
-TEST(Prepare, CellsPoolTheirBlocks) {
+TEST(PrepareData, CellsPoolTheirBlocks) {
   const Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 4});
-  const Prepared prepared = prepare(data, spec());
+  const Prepared prepared = prepare_data(data, spec());
   const std::vector<Group> cells = by_cell(prepared.subjects.at(0));
   ASSERT_EQ(cells.size(), 2U);
   EXPECT_EQ(cells[1].raw.n, 4U);
@@ -49,7 +49,7 @@ TEST(Prepare, CellsPoolTheirBlocks) {
 
 // Two numbers that happen to be close are no step of a clock, though millions of such steps would
 // reach near any other number.
-TEST(Prepare, CloseNumbersAreNoClock) {
+TEST(PrepareData, CloseNumbersAreNoClock) {
   Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 6});
   ASSERT_EQ(data.response.size(), 12U);
   data.response.assign(12, 20e6);
@@ -57,15 +57,15 @@ TEST(Prepare, CloseNumbersAreNoClock) {
   data.response[3] = 21345678.9;
   data.response[7] = 22987654.3;
   data.response[9] = 20000000.15;
-  EXPECT_EQ(prepare(data, spec()).step, 0);
+  EXPECT_EQ(prepare_data(data, spec()).step, 0);
   data.response[9] = 20e6 + 100;
   data.response[3] = 21e6;
   data.response[7] = 22e6;
-  EXPECT_EQ(prepare(data, spec()).step, 100);
+  EXPECT_EQ(prepare_data(data, spec()).step, 100);
 }
 
 // An excluded trial may have had any number of its cell, whatever the spec says.
-TEST(Prepare, TheSpecsBoundsHoldForLostTrialsUnlessTheirOwnContradictThem) {
+TEST(PrepareData, TheSpecsBoundsHoldForLostTrialsUnlessTheirOwnContradictThem) {
   Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 4});
   const std::vector<std::uint32_t> codes{0, 1, 0, 2};
   data.lists_lost = true;
@@ -76,7 +76,7 @@ TEST(Prepare, TheSpecsBoundsHoldForLostTrialsUnlessTheirOwnContradictThem) {
   Spec bounded = spec();
   bounded.lost_at_least = 90;
   bounded.lost_at_most = 105;
-  const Prepared prepared = prepare(data, bounded);
+  const Prepared prepared = prepare_data(data, bounded);
   ASSERT_EQ(prepared.lost.size(), 4U);
   expect_close(prepared.scale.back(prepared.lost[0].low), 90);
   expect_close(prepared.scale.back(prepared.lost[0].high), 105);
@@ -89,9 +89,9 @@ TEST(Prepare, TheSpecsBoundsHoldForLostTrialsUnlessTheirOwnContradictThem) {
 }
 
 // More keys than are indexed directly: the same groups come out of the hashed index.
-TEST(Prepare, ManyBlocksGiveTheSameGroups) {
+TEST(PrepareData, ManyBlocksGiveTheSameGroups) {
   Dataset data = oracle::programs(1, {.subjects = 1, .opt = 2, .aslr = 1, .blocks = 3});
-  const Prepared few = prepare(data, spec());
+  const Prepared few = prepare_data(data, spec());
   data.columns.push_back(oracle::column("wide", 1U << 21U, ""));
   for (std::size_t i = 0; i < data.response.size(); ++i) data.columns.back().codes.push_back(0);
   Dataset spread = data;
@@ -104,7 +104,7 @@ TEST(Prepare, ManyBlocksGiveTheSameGroups) {
   }
   Spec wide = spec();
   wide.block = "wide";
-  const Prepared many = prepare(spread, wide);
+  const Prepared many = prepare_data(spread, wide);
   EXPECT_EQ(few.subjects.at(0).groups.size(), 6U);
   ASSERT_EQ(many.subjects.at(0).groups.size(), std::size_t{1} << 20U);
   EXPECT_EQ(many.subjects[0].groups[77].raw.mean, 78);

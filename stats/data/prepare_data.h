@@ -117,7 +117,7 @@ struct Prepared {
 
 // Leaves out rows without a finite number (on the log scale: a positive one) and levels without
 // data, with a note.
-Prepared prepare(const Dataset& data, const Spec& spec);
+Prepared prepare_data(const Dataset& data, const Spec& spec);
 
 // Returns null if no subject has the name.
 const Subject* subject_named(const Prepared& data, const std::string& name);

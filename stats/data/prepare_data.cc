@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stats/data/prepare.h"
+#include "stats/data/prepare_data.h"
 
 #include <fmt/format.h>
 
@@ -529,7 +529,7 @@ Prepared prepare_valid(const Dataset& data, Prepared out) {
 
 }  // namespace
 
-Prepared prepare(const Dataset& data, const Spec& spec) {
+Prepared prepare_data(const Dataset& data, const Spec& spec) {
   Prepared out;
   out.spec = spec;
   check_numbers(out);
