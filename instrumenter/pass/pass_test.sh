@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: MIT
 # pass_test.sh SOURCE BUILD: the plugin instruments a module exactly once, in the phase that the driver names.
 set -u
-clang=${STAB_CLANG:-clang-22}
-plugin=$2/lib/stab-pass-${clang#clang-}.so
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
+. "$1/tests/lib.sh"
+plugin=$build_directory/lib/stab-pass-${clang#clang-}.so
 
 echo 'int f(int); int main(void) { return f(1) + f(2); }' >"$work/a.c"
 
@@ -16,8 +13,7 @@ expect() {
   shift 2
   seen=$(STAB_PASS_PHASE=$phase $clang "-fpass-plugin=$plugin" -S -emit-llvm -o - "$@" "$work/a.c" | grep -c '"stab.instrumented"')
   [ "$seen" = "$wanted" ] && return
-  echo "FAILED: phase '$phase', $*: $seen times, not $wanted"
-  failures=$((failures + 1))
+  fail "phase '$phase', $*: $seen times, not $wanted"
 }
 
 for level in -O0 -O1 -O2 -Os; do
@@ -79,7 +75,7 @@ C
 notes() { $clang -O2 -S -fno-integrated-as "-fpass-plugin=$plugin" -o - "$@" "$work/c.c" | sed -n '/szc_bytes/,/popsection/p' | grep -c '\.quad "seven"'; }
 [ "$(notes)" = 0 ] || failures=$((failures + 1))
 for name in seven same again; do
-  [ "$(notes -DCOPIED=$name)" = 1 ] || { echo "FAILED: $name is copied"; failures=$((failures + 1)); }
+  [ "$(notes -DCOPIED=$name)" = 1 ] || fail "$name is copied"
 done
 # Other assemblers than LLVM's take the records, in either syntax, and the tools that remove debugging information keep
 # them.
@@ -89,10 +85,9 @@ for syntax in att intel; do
   strip -g "$work/c.o" || failures=$((failures + 1))
   for record in frames calls bytes; do
     for object in c d; do objdump -s -j .szc_$record "$work/$object.o" | tail -n +4 >"$work/$object.$record"; done
-    [ -s "$work/c.$record" ] && cmp "$work/c.$record" "$work/d.$record" || { echo "FAILED: -masm=$syntax: $record"; failures=$((failures + 1)); }
+    [ -s "$work/c.$record" ] && cmp "$work/c.$record" "$work/d.$record" || fail "-masm=$syntax: $record"
   done
 done
 # Stack protectors are asked for by other objects only.
 $clang -O2 -fstack-protector-strong -S "-fpass-plugin=$plugin" -o - "$work/a.c" | grep -q '__stack_chk_fail' && failures=$((failures + 1))
-[ $failures = 0 ] && echo "all as expected"
-[ $failures = 0 ]
+finish

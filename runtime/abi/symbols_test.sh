@@ -3,15 +3,14 @@
 # symbols_test.sh SOURCE BUILD: the runtime takes nothing from a program's libraries but what is listed here, keeps its
 # code on its own pages, and gives a program no names but these.
 set -u
-library=$2/lib/libstabrt.a
-failures=0
+. "$1/tests/lib.sh"
+library=$build_directory/lib/libstabrt.a
 
 # compare TITLE EXPECTED ACTUAL
 compare() {
   [ "$2" = "$3" ] && return
-  echo "FAILED: $1"
+  fail "$1"
   diff <(echo "$2") <(echo "$3")
-  failures=1
 }
 
 defined=$(nm --defined-only "$library" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u)
@@ -42,27 +41,25 @@ getauxval
 pthread_key_create
 pthread_setspecific" "$needed"
 
-visible=$(readelf -sW "$2/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
+visible=$(readelf -sW "$build_directory/lib/stab-runtime.o" | awk '($5 == "GLOBAL" || $5 == "WEAK") && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | sort -u)
 # names KIND...: of the table.
-table=$1/runtime/abi/interposed.inc
+table=$source_directory/runtime/abi/interposed.inc
 names() { for kind in "$@"; do sed -n "s/^STAB_NAME($kind, \"\([^\"]*\)\", .*/\1/p" "$table"; done | sort; }
 compare "what the runtime exports" "$(names libc heap ours found)" "$visible"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 echo 'int main(void) { return 0; }' >"$work/main.c"
-"$2/bin/szc" "$work/main.c" -o "$work/main" || failures=1
+"$szc" "$work/main.c" -o "$work/main" || fail "szc does not build a program"
 exported=$(nm -D --defined-only "$work/main" | awk '{ print $3 }' | sort)
 compare "what executables export" "$(names libc heap ours)" "$exported"
 
 libc=$(ldd "$work/main" | awk '/libc\.so/ { print $3 }')
-hidden=$(readelf -sW "$2/lib/stab-runtime.o" | awk '$6 == "HIDDEN" && $7 != "UND" { print $8 }')
+hidden=$(readelf -sW "$build_directory/lib/stab-runtime.o" | awk '$6 == "HIDDEN" && $7 != "UND" { print $8 }')
 compare "hidden names that go before libc's" "$(names executable)" \
   "$(nm -D --defined-only "$libc" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort -u | grep -Fx "$hidden")"
 
 # The document's table, a row for names that follow each other and have the same reason.
 rows=$(sed -n 's/^STAB_NAME([a-z]*, "\([^"]*\)", "\(.*\)")$/\2|\1/p' "$table" |
   awk -F'|' '$1 == why { names = names ", `" $2 "`"; next } { if (why) print "| " names " | " why " |"; why = $1; names = "`" $2 "`" } END { print "| " names " | " why " |" }')
-compare "names in doc/runtime.md" "$rows" "$(sed -n '/^| names | because |$/,/^$/p' "$1/doc/runtime.md" | tail -n +3 | sed '/^$/d')"
+compare "names in doc/runtime.md" "$rows" "$(sed -n '/^| names | because |$/,/^$/p' "$source_directory/doc/runtime.md" | tail -n +3 | sed '/^$/d')"
 
 # The only door to the kernel (os.h), but for the return from a signal. (Ours named syscall ends in a jump to libc's.)
 ar x --output "$work" "$library"
@@ -72,14 +69,14 @@ done)
 compare "what calls the kernel" "os
 signals" "$callers"
 
-code=$(readelf -SW "$2/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
+code=$(readelf -SW "$build_directory/lib/stab-runtime.o" | awk '/ AX / && $0 !~ / 000000 00  AX/ { sub(/^ *\[ *[0-9]+\] */, ""); print $1 }' | sort -u)
 compare "sections with code" "stab_text" "$code"
 
-needed=$(nm -u "$2/lib/stab-library.o" | awk '{ print $2 }' | sort -u)
+needed=$(nm -u "$build_directory/lib/stab-library.o" | awk '{ print $2 }' | sort -u)
 compare "what a library needs" "__ehdr_start
 stab_add_image
 stab_remove_image" "$needed"
 
-names=$(nm -D --defined-only "$2/lib/libstabheap.so" | awk '{ print $3 }' | sort)
+names=$(nm -D --defined-only "$build_directory/lib/libstabheap.so" | awk '{ print $3 }' | sort)
 compare "what libstabheap.so exports" "$(names heap preload)" "$names"
-exit $failures
+finish

@@ -5,9 +5,10 @@
 # (Epochs 1). Not looked at: epoch.cc, which runs outside of handlers, too: there the type OutsideHandlers keeps what waits or
 # asks libc out of handlers. What handlers of the program may call is looked at function by function (Handlers 1).
 set -u
+. "$1/tests/lib.sh"
 source_directory=$(realpath "$1")
 build_directory=$(realpath "$2")
-library=$2/lib/libstabrt.a
+library=$build_directory/lib/libstabrt.a
 reached_script=$source_directory/runtime/epoch/reached.awk
 
 starts="epoch_signal image migrate one_epoch schedule signals stacks walk"
@@ -33,11 +34,6 @@ reached=$({
         else if (!(home[names[j]] in seen)) { seen[home[names[j]]] = 1; queue[++n] = home[names[j]] }
     }
   }' | sort)
-failures=0
-fail() {
-  echo "FAILED: $*"
-  failures=1
-}
 
 objects=$(ar t "$library")
 for start in $starts; do grep -qx "$start.cc.o" <<<"$objects" || fail "there is no $start.cc"; done
@@ -65,7 +61,7 @@ compiles() {
     cat - <(echo "namespace stab::rt { $* }") |
     clang++-22 -std=c++20 -I"$source_directory" -fsyntax-only -x c++ - 2>diagnosis
 }
-cd "$(mktemp -d)" || exit 1
+cd "$work" || exit 1
 compiles 'struct BeforeSandbox { void f() { const NoEpochs guard(OutsideHandlers{}); } };' || fail "an entry point cannot wait: $(cat diagnosis)"
 compiles 'struct Handler { void f() { const NoEpochs guard(OutsideHandlers{}); } };' && fail "anybody may wait for epochs"
 grep -q 'private constructor' diagnosis || fail "another error: $(cat diagnosis)"
@@ -174,5 +170,4 @@ done
 [ "$(claims listing | xargs)" = "spin_before_start nowhere wait_before_start <sched_yield@plt>" ] || fail "who claims to be called early: $(claims listing)"
 faults=$(for root in thread self pair plain; do faults_of_walk ${root}_walk | sed "s/^/$root: /"; done | sort -u | xargs)
 [ "$faults" = "pair: other_walk pair: pair_walk self: self_walk self: self_walk+ thread: thread_walk" ] || fail "the faults of walks: $faults"
-rm -r "$PWD"
-exit $failures
+finish

@@ -6,6 +6,7 @@
 # them, or those of one area. --draw prints 25 random sentences of documents, each with its heading and the sentence before
 # it, and 25 random messages and help texts, for somebody to read who does not know the code.
 set -euo pipefail
+. "$1/tests/lib.sh"
 cd "$1"
 list='' area=''
 [[ ${2:-} != --list ]] || list=yes area=${3:-}
@@ -169,8 +170,6 @@ for each in README.md base/README.md doc/README.md dev bench/ab bench/evaluation
   grep -qxF "$each" <<<"$files" || { echo "$each was not looked at"; exit 1; }
 done
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # finds FILE SENTENCE...: openings finds these sentences in the file, and no others.
 finds() {
   local found
