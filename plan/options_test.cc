@@ -2,15 +2,18 @@
 // What a plan says of the runtime: factors, [randomize], what is refused, and what a trial gets.
 #include "plan/options.h"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "design/resolve.h"
 #include "design/trial_list.h"
 #include "plan/reading/testing.h"
+#include "runtime/base/allocators.h"
 
 namespace stab::plan {
 namespace {
@@ -68,9 +71,12 @@ TEST(PlanOptions, AreConstantsInATableOfTheirOwn) {
 TEST(PlanOptions, HeapAndAllocatorAreFactorsOfAnyProgram) {
   EXPECT_THAT(options_in("[factor.heap]\nlevels = [false, true]\n"),
               UnorderedElementsAre(Options{{"heap", "0"}}, Options{{"heap", "1"}}));
-  EXPECT_THAT(options_in("[factor.allocator]\nlevels = ['shuffled', 'power2', 'bitmap', 'tlsf', "
-                         "'system', 'stretched', 'layer']\n"),
-              testing::SizeIs(7));
+#define STAB_LEVEL(name, ...) "'" #name "'",
+  const std::vector<std::string> levels{STAB_EACH_ALLOCATOR(STAB_LEVEL)};
+#undef STAB_LEVEL
+  EXPECT_THAT(
+      options_in(fmt::format("[factor.allocator]\nlevels = [{}]\n", fmt::join(levels, ", "))),
+      testing::SizeIs(levels.size()));
   const std::string plain = smallest.substr(0, smallest.find("run")) +
                             "build = '${CC} -o ${OUT} b.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
   EXPECT_EQ(problems_of(plain + "[factor.heap]\nlevels = [false, true]\n"), "");

@@ -4,6 +4,7 @@
 # why; those that do not are left alone.
 set -u
 . "$1/tests/lib.sh"
+. "$1/tests/allocators.sh"
 library=$build_directory/lib/libstabheap.so
 cd "$work" || exit 1
 unset STABILIZER_OPTIONS LD_PRELOAD
@@ -25,7 +26,7 @@ ends() {
   done
 } 2>/dev/null
 
-for allocator in shuffled power2 bitmap tlsf system stretched layer; do
+for allocator in "${allocators[@]}"; do
   output=$(STABILIZER_OPTIONS=heap=1:allocator=$allocator ./ours none)
   [ "$output" = unnoticed ] || fail "$allocator: nothing is wrong, and: $output"
 done

@@ -4,6 +4,7 @@
 # libstabheap.so run as ever, and with heap=1 the report says whose heap serves.
 set -u
 . "$1/tests/lib.sh"
+. "$1/tests/allocators.sh"
 library=$build_directory/lib/libstabheap.so
 new=$build_directory/lib/libstabnew.so
 cd "$work" || exit 1
@@ -76,7 +77,7 @@ strict() {
 build() { "$1" -O2 -w -pthread -o "$2" "$program" "${@:3}"; }
 
 build "$szc++" alone && build "$szc++" alone_own_new -DOWN_NEW && build clang++-22 plain_alone -DOWN_NEW || exit 1
-for allocator in shuffled power2 bitmap tlsf system stretched layer; do
+for allocator in "${allocators[@]}"; do
   runs "libc's heap" "heap=1:strict=1:allocator=$allocator" ./alone
   runs "libc's heap, operator new of its own" "heap=1:strict=1:allocator=$allocator" ./alone_own_new
   runs "libc's heap, preloaded" "strict=1:allocator=$allocator" env "LD_PRELOAD=$library" ./plain_alone

@@ -4,10 +4,10 @@
 # every allocator, limits on memory, a malloc of the program's own, children, and what the report says.
 set -u
 . "$1/tests/lib.sh"
+. "$1/tests/allocators.sh"
 library=$build_directory/lib/libstabheap.so
 cd "$work" || exit 1
 field() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" report | tail -1; }
-allocators="shuffled power2 bitmap tlsf system stretched layer"
 unset STABILIZER_OPTIONS LD_PRELOAD
 
 # under OPTIONS COMMAND...: with the library.
@@ -17,7 +17,7 @@ clang-22 -O2 -w -o plain "$source_directory/tests/programs/heap_family.c" || exi
 "$szc" -O2 -w -o ours "$source_directory/tests/programs/heap_family.c" || exit 1
 expected=$(./plain)
 [ "$expected" = $'0 failures\nbefore main' ] || fail "libc's own heap: $expected"
-for allocator in $allocators; do
+for allocator in "${allocators[@]}"; do
   for seed in 1 2; do
     [ "$(under "allocator=$allocator:seed=$seed" ./plain)" = "$expected" ] || fail "preloaded, $allocator, seed $seed"
     [ "$(STABILIZER_OPTIONS=heap=1:allocator=$allocator:seed=$seed ./ours)" = "$expected" ] || fail "linked, $allocator, seed $seed"
@@ -60,7 +60,7 @@ int main(void) {
 }
 END
 clang-22 -o unfound unfound.c && "$szc" -o unfound_ours unfound.c || exit 1
-for allocator in $allocators; do
+for allocator in "${allocators[@]}"; do
   under "allocator=$allocator" ./unfound || fail "preloaded, $allocator: dlsym that finds nothing"
   STABILIZER_OPTIONS=heap=1:allocator=$allocator ./unfound_ours || fail "linked, $allocator: dlsym that finds nothing"
 done
@@ -73,7 +73,7 @@ command -v sqlite3 >/dev/null && others+=("sqlite3 :memory: '.read small.sql'") 
 git -C "$source_directory" log -1 >/dev/null 2>&1 && others+=("git -C $source_directory log --stat -20") || skipped "no git, or no repository"
 for command in "${others[@]}"; do
   expected=$(timeout 300 bash -c "$command" 2>&1)
-  for allocator in $allocators; do
+  for allocator in "${allocators[@]}"; do
     [ "$(under "allocator=$allocator:seed=3" bash -c "$command" 2>&1)" = "$expected" ] || fail "$allocator: $command"
   done
 done
@@ -98,7 +98,7 @@ STABILIZER_OPTIONS=code=0:heap=1:seed=7:report=report ./ours >/dev/null
 
 # _exit in a signal handler that interrupts the heap: the report's last line comes, and nobody waits for a lock.
 "$szc" -O1 -pthread -o leave "$source_directory/tests/programs/exit_in_handler.c" || exit 1
-for allocator in $allocators; do
+for allocator in "${allocators[@]}"; do
   for how in blocks threads; do
     for wait in 1000 1300 1700 2100 3000; do
       rm -f report

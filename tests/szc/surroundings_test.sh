@@ -4,6 +4,7 @@
 # surroundings, with code, stack and heap each on and off: never a crash, a hang, or a file written for somebody else.
 set -u
 . "$1/tests/lib.sh"
+. "$1/tests/allocators.sh"
 szc=$build_directory/bin/szc++
 clang=clang++-22
 cd "$work" || exit 1
@@ -127,7 +128,6 @@ program() {
 
 # same TITLE COMMAND...: with all eight toggles what clang's program says without any surroundings. Each of the allocators
 # meets, in turn, each combination of the others.
-allocators=(shuffled power2 bitmap tlsf system stretched layer)
 same() {
   local title=$1 code stack heap output status expected options
   shift
