@@ -60,10 +60,11 @@ class Topology {
  public:
   // Loads this machine's topology. That takes some milliseconds, so call it once per process.
   static Result<Topology> load();
-  // Creates another machine's topology from hwloc's description ("Package:2 Core:4 PU:2"), for
-  // tests and what-if questions. choose_cpus() may use the `allowed` CPUs, or all of them if it is
-  // empty. `efficient` are the slower, energy-saving CPUs of a hybrid machine. `of_devices` are the
-  // CPUs that serve many interrupts.
+  // Creates another machine's topology from hwloc's description ("Package:2 Core:4 PU:2"). Only
+  // tests call it. It is a member because it fills the same private parts as load().
+  // choose_cpus() may use the `allowed` CPUs, or all of them if it is empty. `efficient` are the
+  // slower, energy-saving CPUs of a hybrid machine. `of_devices` are the CPUs that serve many
+  // interrupts.
   static Result<Topology> synthetic(const std::string& description, const CpuSet& allowed = {},
                                     const CpuSet& efficient = {}, const CpuSet& of_devices = {});
   Topology(Topology&&) noexcept = default;

@@ -110,11 +110,6 @@ std::optional<double> normal_quantile(double p) {
   return finite_or_none(math::quantile(math::normal_distribution<double, QuietPolicy>(), p));
 }
 
-std::optional<double> t_cdf(double t, double df) {
-  if (!std::isfinite(t) || !is_degrees(df)) return std::nullopt;
-  return finite_or_none(math::cdf(math::students_t_distribution<double, QuietPolicy>(df), t));
-}
-
 std::optional<double> chi_squared_cdf(double x, double df) {
   if (!std::isfinite(x) || x < 0 || !is_degrees(df)) return std::nullopt;
   return finite_or_none(math::cdf(math::chi_squared_distribution<double, QuietPolicy>(df), x));

@@ -24,7 +24,6 @@ double normal_tail(double z);
 double log_normal_cdf(double z);
 std::optional<double> normal_quantile(double p);  // 0 < p < 1
 
-std::optional<double> t_cdf(double t, double df);
 std::optional<double> chi_squared_cdf(double x, double df);
 std::optional<double> chi_squared_quantile(double p, double df);
 std::optional<double> f_quantile(double p, double df1, double df2);

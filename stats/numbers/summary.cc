@@ -49,30 +49,6 @@ std::optional<Interval> mean_interval(const Moments& moments, double alpha) {
   return Interval{moments.mean - half, moments.mean + half};
 }
 
-std::optional<Summary> summarise(std::span<const double> values, double alpha) {
-  if (values.empty()) return std::nullopt;
-  if (!std::ranges::all_of(values, [](double x) { return std::isfinite(x); })) return std::nullopt;
-  const Moments m = moments(values);
-  Summary result{.n = m.n, .mean = m.mean, .sd = {}, .interval = mean_interval(m, alpha)};
-  if (const auto variance = m.variance()) result.sd = std::sqrt(*variance);
-  return result;
-}
-
-std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha) {
-  std::vector<double> logs;
-  logs.reserve(values.size());
-  for (const double x : values) {
-    if (!(x > 0)) return std::nullopt;
-    logs.push_back(std::log(x));
-  }
-  auto result = summarise(logs, alpha);
-  if (!result) return std::nullopt;
-  result->mean = std::exp(result->mean);
-  if (result->interval)
-    result->interval = Interval{std::exp(result->interval->low), std::exp(result->interval->high)};
-  return result;
-}
-
 namespace {
 
 // The number of values up to some d, and the smallest of the other values.

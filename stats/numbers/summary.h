@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Summaries of columns of numbers: moments, means with intervals, medians, ranks and quantiles.
+// Summaries of columns of numbers: moments, intervals of means, medians, ranks and quantiles.
 #pragma once
 
 #include <cmath>
@@ -36,21 +36,6 @@ struct Interval {
 // Student's interval of the mean: mean -+ t(1 - alpha / 2, n - 1) * sd / sqrt(n). Absent for fewer
 // than two numbers.
 std::optional<Interval> mean_interval(const Moments& moments, double alpha);
-
-struct Summary {
-  std::size_t n = 0;
-  double mean = 0;
-  std::optional<double> sd{};
-  std::optional<Interval> interval{};
-};
-
-// The summary of finite numbers; nothing if `values` is empty.
-std::optional<Summary> summarise(std::span<const double> values, double alpha);
-
-// The geometric mean. Its interval is the interval of the mean logarithm, transformed back; sd is
-// the standard deviation of the logarithms. Returns nothing unless all numbers are finite and above
-// 0.
-std::optional<Summary> summarise_geometric(std::span<const double> values, double alpha);
 
 // Medians, ranks, and order statistics of numbers and of pairs.
 

@@ -35,7 +35,7 @@ TEST(Tails, ALogarithmGoesOnWhereTheProbabilityEnds) {
 TEST(Tails, QuantilesInvert) {
   EXPECT_NEAR(normal_cdf(*normal_quantile(0.975)), 0.975, 1e-15);
   EXPECT_NEAR(*chi_squared_cdf(*chi_squared_quantile(0.05, 7), 7), 0.05, 1e-14);
-  EXPECT_NEAR(*t_cdf(2.2281388519649385, 10), 0.975, 1e-12);         // published: 2.228
+  EXPECT_NEAR(*t_two_sided(2.2281388519649385, 10), 0.05, 1e-12);    // published: 2.228
   EXPECT_NEAR(*f_quantile(0.95, 3, 20), 3.0983912121407795, 1e-11);  // published: 3.10
 }
 
@@ -44,7 +44,7 @@ TEST(Tails, WhatIsNotDefinedIsAbsent) {
   EXPECT_FALSE(normal_quantile(0));
   EXPECT_FALSE(normal_quantile(1));
   EXPECT_FALSE(normal_quantile(nan));
-  EXPECT_FALSE(t_cdf(nan, 5));
+  EXPECT_FALSE(t_two_sided(nan, 5));
   EXPECT_FALSE(chi_squared_cdf(-1, 5));
   EXPECT_FALSE(chi_squared_quantile(0.5, 0));
   EXPECT_FALSE(f_quantile(0.5, 1, nan));

@@ -32,7 +32,8 @@ void flush_layer();
 // Returns the sums over all threads. `in_order` is the bytes of requests beyond the bound. Takes no
 // lock.
 CacheCounts layer_counts();
-// The blocks that the calling thread holds.
+// The blocks that the calling thread holds. Only tests ask for them: no other function shows
+// invariants 2 and 3.
 struct LayerHolds {
   uint64_t blocks;
   uint64_t bytes;
