@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "instrumenter/driver/link_arguments.h"
 #include "instrumenter/driver/process.h"
 #include "instrumenter/link_flags.h"
 
@@ -40,10 +41,12 @@ bool takes_json(Action action) {
   return action == Action::explain || action == Action::add_compiler || action == Action::compilers;
 }
 
+constexpr std::string_view removed_stack_mode = "byte";
+
 // `given` is the flag or the variable that has this value.
 Result<void> check_stack_mode(std::string_view given, std::string_view mode) {
-  if (mode == "frame" || mode == "byte" || mode == "table" || mode == "off") return {};
-  return fail(fmt::format("{}={}: {} must be frame, byte, table or off", given, mode, given));
+  if (mode == "frame" || mode == "table" || mode == "off" || mode == removed_stack_mode) return {};
+  return fail(fmt::format("{}={}: {} must be frame, table or off", given, mode, given));
 }
 
 // Walks over the expanded arguments once and collects what szc has to know.
@@ -456,7 +459,7 @@ void set_environment(const OwnFlags& own, bool off, Command& command) {
   if (off) environment[variable::off] = "1";
   if (own.strict) environment[variable::strict] = "1";
   if (own.quiet) environment[variable::quiet] = "1";
-  if (!own.stack.empty()) environment[variable::stack] = own.stack;
+  if (const std::string mode = stack_mode(own); !mode.empty()) environment[variable::stack] = mode;
   if (own.link_order) environment[variable::link_order] = fmt::to_string(*own.link_order);
   if (own.link_padding) environment[variable::link_padding] = fmt::to_string(*own.link_padding);
 }
@@ -471,13 +474,30 @@ void tell_ccache(const std::string& pass, Command& command) {
 
 // ccache hashes the words of a command, but not its environment.
 void show_stack_mode(const OwnFlags& own, Command& command) {
-  const std::string mode = own.stack.empty() ? environment(variable::stack) : own.stack;
+  const std::string mode = stack_mode(own);
   if (!mode.empty() && mode != "frame") command.words.push_back("-D__STAB_STACK_" + mode);
 }
 
 // Puts the user's linker back, which is taken out of the words for programs that we link.
 void add_ld_path(const Arguments& arguments, Command& command) {
   if (!arguments.ld_path.empty()) command.words.push_back(std::string(kLdPath) + arguments.ld_path);
+}
+
+bool makes_probe(const Words& words) {
+  const auto flag = std::ranges::find(words, "-o");
+  return flag != words.end() && flag + 1 != words.end() && is_probe(flag[1]);
+}
+
+// Only links are noted, because each build has few of them.
+void note_removed_mode(const Arguments& arguments, bool off, Command& command) {
+  const OwnFlags& own = arguments.own;
+  if (!arguments.links || off || own.quiet || is_set(variable::quiet)) return;
+  if (makes_probe(arguments.expanded)) return;
+  const std::string_view given = own.stack.empty() ? variable::stack : "--stab-stack";
+  if ((own.stack.empty() ? environment(variable::stack) : own.stack) == removed_stack_mode)
+    command.note =
+        fmt::format("{0}={1} was removed. Stack frames get pads as with {0}=frame, the default",
+                    given, removed_stack_mode);
 }
 
 // A program for another target stays as it is, which is a note, or an error with --stab-strict.
@@ -490,6 +510,11 @@ Result<void> note_plain(const Arguments& arguments, bool off, const std::string&
 }
 
 }  // namespace
+
+std::string stack_mode(const OwnFlags& own) {
+  std::string mode = own.stack.empty() ? environment(variable::stack) : own.stack;
+  return mode == removed_stack_mode ? "frame" : mode;
+}
 
 Result<Command> make_command(const Arguments& arguments, const Words& compiler,
                              const Companions& companions, bool off) {
@@ -515,6 +540,7 @@ Result<Command> make_command(const Arguments& arguments, const Words& compiler,
       if (auto good = check_stack_mode(variable::stack, stack); !good)
         return std::unexpected(good.error());
     set_environment(arguments.own, off, command);
+    note_removed_mode(arguments, off, command);
     const bool gcc = identity.kind == Identity::Kind::gcc;
     if (gcc && !supported(target_of_gcc(program))) {
       if (auto noted = note_plain(arguments, off, "made by " + program, command); !noted)

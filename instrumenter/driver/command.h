@@ -31,7 +31,7 @@ struct OwnFlags {
   std::optional<std::uint64_t> link_order;
   std::optional<std::uint64_t> link_padding;
   std::string compiler;  // clang or gcc; "" if not given
-  std::string stack;     // frame, byte, table or off: how frames get pads; "" if not given
+  std::string stack;     // the kind of pads as it was given (stack_mode); "" if not given
 };
 
 struct Arguments {
@@ -52,6 +52,10 @@ struct Arguments {
 // Takes the arguments without the program's name. Fails on a flag of ours that does not exist or
 // lacks its value.
 Result<Arguments> parse_arguments(const Words& arguments);
+
+// How frames get pads, according to these flags and STAB_STACK: frame, table or off; "" if neither
+// says so. The mode byte was removed: builds that still ask for it get frame.
+std::string stack_mode(const OwnFlags& own);
 
 // The little that szc knows of clang's options; tests/driver/clang_test.sh compares it with clang.
 

@@ -109,6 +109,26 @@ TEST(Command, AnUnknownModeOfStacksInTheEnvironmentIsAnError) {
   EXPECT_THAT(good, Contains("-D__STAB_STACK_table"));
 }
 
+TEST(Command, TheRemovedModeOfStacksIsFrameAndLinksNoteThat) {
+  const Command linked = command({"--stab-stack=byte", "a.c"});
+  EXPECT_EQ(linked.environment.at(variable::stack), "frame");
+  EXPECT_THAT(linked.words, Not(Contains(HasSubstr("STAB_STACK"))));
+  EXPECT_THAT(linked.note, HasSubstr("--stab-stack=byte was removed"));
+  for (const Words& silent : {Words{"--stab-stack=byte", "-c", "a.c"},
+                              {"--stab-stack=byte", "--stab-quiet", "a.c"},
+                              {"--stab-stack=byte", "a.c", "-o", "conftest"},
+                              {"--stab-stack=table", "a.c"}})
+    EXPECT_EQ(command(silent).note, "");
+  setenv(variable::stack, "byte", 1);
+  const Command by_variable = command({"a.c"});
+  const Command other_flag = command({"--stab-stack=off", "a.c"});
+  unsetenv(variable::stack);
+  EXPECT_EQ(by_variable.environment.at(variable::stack), "frame");
+  EXPECT_THAT(by_variable.note, HasSubstr("STAB_STACK=byte was removed"));
+  EXPECT_EQ(other_flag.environment.at(variable::stack), "off");
+  EXPECT_EQ(other_flag.note, "");
+}
+
 TEST(Command, BesideEmbeddedBitcodeThereIsNoFlagThatClangRefuses) {
   for (const char* flag : {"-fembed-bitcode", "-fembed-bitcode=all"})
     EXPECT_THAT(command({flag, "-c", "a.c"}).words, Not(Contains("-ffunction-sections"))) << flag;
@@ -140,7 +160,7 @@ TEST(Command, AnotherTargetGetsNothingOfOursAndANoteWhenItLinks) {
       command({"--target=aarch64-linux-gnu", "--ld-path=/x/ld", "a.o"}).words,
       ElementsAre("/usr/bin/clang-22", "--ld-path=/x/ld", "--target=aarch64-linux-gnu", "a.o"));
   // ccache must not take objects of one mode for those of another.
-  EXPECT_THAT(command({"--stab-stack=byte", "-c", "a.c"}).words, Contains("-D__STAB_STACK_byte"));
+  EXPECT_THAT(command({"--stab-stack=table", "-c", "a.c"}).words, Contains("-D__STAB_STACK_table"));
   EXPECT_THAT(command({"-c", "a.c"}).words, Not(Contains(HasSubstr("STAB_STACK"))));
   EXPECT_THAT(command({"--target=x86_64-pc-linux-gnu", "a.c"}).words,
               Contains("-ffunction-sections"));

@@ -45,7 +45,7 @@ Our own flags, and the environment variables that do the same where flags get lo
   --stab-strict             a binary that cannot be randomized is an error                 STAB_STRICT=1
   --stab-quiet              no notes on stderr                                             STAB_QUIET=1
   --stab-stack=MODE         how frames get random pads: frame (default: their size is   STAB_STACK=MODE
-                            patched in copies), byte, table (read on entry, for
+                            patched in copies), table (read on entry, for
                             comparison), or off (frames as clang makes them)
   --stab-link-order=SEED    link the sections in the random order of this seed             STAB_LINK_ORDER=SEED
   --stab-link-padding=SEED  keep the order, insert small random gaps between sections      STAB_LINK_PADDING=SEED
@@ -97,7 +97,7 @@ std::string choice_of(const OwnFlags& own) {
 std::string compiler_text(const OwnFlags& own, bool cxx) {
   const auto compiler = find_compiler(choice_of(own), cxx);
   const std::string program = compiler ? program_of(*compiler) : "";
-  const std::string stack = own.stack.empty() ? environment(variable::stack) : own.stack;
+  const std::string stack = stack_mode(own);
   std::string text = fingerprint("compiler", program);
   if (!program.empty()) text.insert(text.size() - 1, fmt::format(", {}", identify(program).name));
   return fmt::format("{}off: {}\nstack: {}\n", text,

@@ -203,32 +203,33 @@ llvm::GlobalVariable& add_bytes(llvm::Module& module, llvm::Type& type, const ch
 }
 
 // Returns the byte that decides the size this time.
-llvm::Value* take_byte(llvm::IRBuilder<>& entry, llvm::GlobalVariable& bytes, unsigned count) {
+llvm::Value* take_byte(llvm::IRBuilder<>& entry, llvm::GlobalVariable& bytes) {
   auto* byte = entry.getInt8Ty();
-  if (count == 1) return entry.CreateLoad(byte, &bytes, /*isVolatile=*/true);
   llvm::GlobalVariable& index = add_bytes(*bytes.getParent(), *byte, nullptr);
-  llvm::Value* now = entry.CreateLoad(byte, &index, true);
+  llvm::Value* now = entry.CreateLoad(byte, &index, /*isVolatile=*/true);
   entry.CreateStore(entry.CreateAdd(now, entry.getInt8(1)), &index, true);
   llvm::Value* place = entry.CreateGEP(byte, &bytes, entry.CreateZExt(now, entry.getInt64Ty()));
   return entry.CreateLoad(byte, place, true);
 }
 
-std::string entry_record(unsigned count) {
+constexpr unsigned table_size = 256;  // the index is a byte, so it goes on from the start
+
+std::string entry_record() {
   return "7746:\n\t.pushsection .szc_entries,\"?\",@progbits\n\t.quad 7746b\n\t.quad "
          "${1:c}\n\t.long " +
-         std::to_string(count) + "\n\t.popsection";
+         std::to_string(table_size) + "\n\t.popsection";
 }
 
-void add_pad(llvm::Function& function, unsigned count) {
+void add_pad(llvm::Function& function) {
   llvm::LLVMContext& context = function.getContext();
   llvm::IRBuilder<> entry(context);
   llvm::BasicBlock& block = function.getEntryBlock();
   entry.SetInsertPoint(&block, block.getFirstNonPHIOrDbgOrAlloca());
   llvm::GlobalVariable& bytes = add_bytes(
-      *function.getParent(), *llvm::ArrayType::get(entry.getInt8Ty(), count), "stab_pads");
+      *function.getParent(), *llvm::ArrayType::get(entry.getInt8Ty(), table_size), "stab_pads");
   // An object of variable size needs a frame pointer, and is not part of the frame's own size.
   allow_larger_frame(function, frame_alignment(function) + 16);
-  llvm::Value* units = take_byte(entry, bytes, count);
+  llvm::Value* units = take_byte(entry, bytes);
   llvm::Value* size = entry.CreateShl(entry.CreateZExt(units, entry.getInt64Ty()), 4);
   auto* pad = entry.CreateAlloca(entry.getInt8Ty(), size);
   pad->setAlignment(llvm::Align(16));
@@ -237,20 +238,20 @@ void add_pad(llvm::Function& function, unsigned count) {
   auto* shape =
       llvm::FunctionType::get(entry.getVoidTy(), {pad->getType(), bytes.getType()}, false);
   entry
-      .CreateCall(llvm::InlineAsm::get(shape, entry_record(count), "r,i", /*hasSideEffects=*/true),
+      .CreateCall(llvm::InlineAsm::get(shape, entry_record(), "r,i", /*hasSideEffects=*/true),
                   {pad, &bytes})
       ->setDoesNotThrow();
 }
 
 }  // namespace
 
-unsigned add_entry_pads(llvm::Module& module, unsigned bytes) {
+unsigned add_entry_pads(llvm::Module& module) {
   unsigned count = 0;
   for (llvm::Function& function : module) {
     if (is_left_alone(function) || has_special_frame(function) || needs_rbx(function) ||
         passes_over_aligned(function) || remembers_its_place(function) || !calls(function))
       continue;
-    add_pad(function, bytes);
+    add_pad(function);
     ++count;
   }
   return count;

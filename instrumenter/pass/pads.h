@@ -26,17 +26,17 @@ constexpr unsigned spilled_below = 4;  // only spilled values lie below the obje
 unsigned add_static_pads(llvm::Module& module, bool unoptimized);
 
 // Pads that a function allocates itself each time it is entered, by an alloca of variable size.
-// They are for comparison with the frames that the runtime patches (above). The size comes
-// from bytes in the section stab_pads, in units of 16 bytes, which the runtime draws anew for each
-// layout: one byte per function, or the paper's table of 256 bytes, from which each call takes the
-// next one (Curtsinger and Berger, ASPLOS 2013).
+// They are for comparison with the frames that the runtime patches (above). The sizes come from the
+// paper's table of 256 bytes, from which each call takes the next one (Curtsinger and Berger, ASPLOS
+// 2013). Each function has a table in the section stab_pads, in units of 16 bytes, which the runtime
+// draws anew for each layout.
 //
 // A record is | address in the function (8) | address of its bytes (8) | their number (4) |, in
 // the section .szc_entries, which is not loaded. The post-link step limits the bytes of functions
 // that may be on the stack many times.
 //
-// Gives each function that calls others `bytes` bytes: 1 or 256. Returns the number of functions.
-unsigned add_entry_pads(llvm::Module& module, unsigned bytes);
+// Returns the number of functions that got pads: those that call others.
+unsigned add_entry_pads(llvm::Module& module);
 
 // A function that runs as long as the program is entered only once, so the functions that it calls
 // in a loop would always start at the same stack address. Such functions (main, and those that

@@ -86,7 +86,7 @@ Phase phase_of_environment() {
 }
 
 // STAB_STACK; anything else counts as `frame`.
-enum class Mode : unsigned char { off, frame, byte, table };
+enum class Mode : unsigned char { off, frame, table };
 
 // The pass knows the frames of x86-64 Linux only.
 bool is_our_machine(const llvm::Module& module) {
@@ -100,7 +100,6 @@ Mode mode_for(const llvm::Module& module) {
   const char* text = std::getenv("STAB_STACK");
   const std::string_view mode = text == nullptr ? "" : text;
   if (mode == "off") return Mode::off;
-  if (mode == "byte") return Mode::byte;
   return mode == "table" ? Mode::table : Mode::frame;
 }
 
@@ -110,7 +109,7 @@ void add_pads(llvm::Module& module, Mode mode, bool unoptimized) {
   if (mode == Mode::frame)
     stab::pass::add_static_pads(module, unoptimized);
   else
-    stab::pass::add_entry_pads(module, mode == Mode::byte ? 1 : 256);
+    stab::pass::add_entry_pads(module);
   stab::pass::add_call_types(module);
 }
 

@@ -375,9 +375,9 @@ has 'explain' .out 'main'
 expect 'explain as JSON' "$szc" --stab-explain printed --json
 has 'explain as JSON' .out '"text_bytes"'
 STAB_STACK=tabel refute 'a mode of stacks that does not exist' "$szc" -c main.c
-has 'a mode of stacks that does not exist' .err 'STAB_STACK=tabel: STAB_STACK must be frame, byte, table or off'
-STAB_OFF=1 STAB_STACK=byte expect 'version: the settings' "$szc" --stab-cc=clang-19 --stab-version
-for line in 'off: yes' 'stack: byte' "compiler: $(command -v clang-19) "; do has 'version: the settings' .out "$line"; done
+has 'a mode of stacks that does not exist' .err 'STAB_STACK=tabel: STAB_STACK must be frame, table or off'
+STAB_OFF=1 STAB_STACK=table expect 'version: the settings' "$szc" --stab-cc=clang-19 --stab-version
+for line in 'off: yes' 'stack: table' "compiler: $(command -v clang-19) "; do has 'version: the settings' .out "$line"; done
 grep -qE '^compiler: /.*, (of LLVM|.*clang version) 19' .out || fail "version: the compiler's: $(cat .out)"
 refute 'explain of something else' "$szc" --stab-explain main.c
 finish

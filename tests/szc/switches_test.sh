@@ -34,7 +34,7 @@ for flags in -O0 -O2 "-O2 -flto"; do
 done
 make epoch_own_stack.c -O2 gcc
 explain | grep 'all layouts are kept' && fail "epoch_own_stack.c by gcc is taken for a switch"
-for mode in byte table off; do
+for mode in table off; do
   own_flags=--stab-stack=$mode make epoch_own_stack.c -O0
   explain | grep 'all layouts are kept' && fail "--stab-stack=$mode: epoch_own_stack.c is taken for a switch"
 done

@@ -152,7 +152,7 @@ TEST(LinkCommand, EachPassAndModeHasItsOwnCacheOfThinLto) {
   std::set<std::string> seen;
   for (const char* pass : {"one", "another"}) {
     std::ofstream(folder / "stab-pass-77.so") << pass;
-    for (const char* mode : {"frame", "byte"}) {
+    for (const char* mode : {"frame", "table"}) {
       setenv(variable::stack, mode, 1);
       for (const std::string& word : instrumented_link(link, s, companions, ""))
         if (word.starts_with(flag)) seen.insert(word);
