@@ -64,6 +64,10 @@ std::vector<std::string> plan_warnings(const plan::Plan& plan) {
                       "terminal, so output need not be discarded",
                       benchmark.name, one_line(*word, 60)));
   }
+  if (plan.design.has_idle_order)
+    warnings.emplace_back(
+        "'design.order' has no effect, because the order of trials is always random within blocks. "
+        "Remove this key");
   if (plan.analysis.has_idle_higher)
     warnings.emplace_back(
         "'analysis.higher' has no effect, because 'analysis.response' lists no further responses. "

@@ -190,6 +190,7 @@ std::string describe(const Stop& stop);
 
 struct Design {
   DesignKind kind = DesignKind::full_factorial;
+  bool has_idle_order = false;        // 'order' is set; its only value is what happens anyway
   std::vector<Cell> cells;            // custom and fractional designs
   std::vector<Generator> generators;  // fractional designs
   // For calibrations: the number of comparisons of each benchmark. A comparison has

@@ -255,7 +255,7 @@ inline constexpr Key keys[] = {
     {"design.kind", Choice{words::kinds, to_string(DesignKind::full_factorial)},
      "the design, which determines what is compared (\"Designs\")"},
     {"design.order", Choice{words::orders, "randomized-blocks"},
-     "the order of trials; `randomized-blocks` is the only choice"},
+     "has no effect, because the order of trials is always `randomized-blocks`"},
     {"design.cells", Several{1, 1'000, "tables"},
      "for `custom`: the level of each treatment in each cell, for example `{ opt = \"O2\" }`",
      "required for `custom`"},

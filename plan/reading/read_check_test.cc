@@ -123,6 +123,9 @@ TEST(ReadPlanDesign, KindsAreKnown) {
 TEST(ReadPlanDesign, BlocksAreRandomized) {
   EXPECT_EQ(more("[design]\norder = 'sequential'\n"),
             "p:8:1: 'design.order' must be \"randomized-blocks\", not \"sequential\"\n");
+  EXPECT_TRUE(
+      good_plan(smallest + "[design]\norder = 'randomized-blocks'\n").design.has_idle_order);
+  EXPECT_FALSE(good_plan(smallest).design.has_idle_order);
 }
 
 TEST(ReadPlanDesign, OneWayHasOneTreatment) {

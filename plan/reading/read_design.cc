@@ -89,7 +89,7 @@ void read_design(const Table& root, Draft& draft) {
   if (!table) return;
   draft.design_at = root.find("design")->at;
   read_kind(*table, draft);
-  (void)given<"design.order">(*table);
+  draft.plan.design.has_idle_order = given<"design.order">(*table).has_value();
   read_stop(*table, draft);
   const Pair* cells = table->find("cells");
   const std::size_t before = draft.problems.count();

@@ -178,6 +178,10 @@ printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["true"]\n[an
 stabctl check higher.toml 2>said >/dev/null || fail "$(cat said)"
 grep -q "warning: 'analysis.higher' has no effect" said || fail "no warning of a direction that is not used: $(cat said)"
 
+printf '[experiment]\nname = "t"\n[[benchmark]]\nname = "b"\nrun = ["true"]\n[design]\norder = "randomized-blocks"\n' >order.toml
+stabctl check order.toml 2>said >/dev/null || fail "$(cat said)"
+grep -q "warning: 'design.order' has no effect" said || fail "no warning of an order that is always used: $(cat said)"
+
 # offered WORD...: what bash offers in place of the last word.
 stabctl completion bash >script.bash
 offered() {
