@@ -68,30 +68,10 @@ Json models(const stats::Analysis& analysis) {
   return list;
 }
 
-std::string_view property_name(stats::Property property) {
-  switch (property) {
-    case stats::Property::normality:
-      return "normality";
-    case stats::Property::equal_variances:
-      return "equal variances";
-    case stats::Property::independence:
-      return "independence";
-  }
-  return "normality";
-}
-
 Json assumptions(const stats::Analysis& analysis) {
   Json list = Json::array();
-  for (const stats::Assumption& a : analysis.assumptions)
-    list.push_back({{"benchmark", or_null(a.subject)},
-                    {"property", property_name(a.property)},
-                    {"test", a.test},
-                    {"of", a.of},
-                    {"n", a.n},
-                    {"statistic", or_null(a.statistic)},
-                    {"p", or_null(a.p)},
-                    {"holds", a.holds},
-                    {"instead", or_null(a.instead)}});
+  for (const stats::Assumption& each : analysis.assumptions)
+    list.push_back(row_json(assumption_row(each)));
   return list;
 }
 

@@ -28,6 +28,18 @@ std::vector<std::string> subjects_of(const Analysis& analysis) {
   return result;
 }
 
+std::string property_name(Property property) {
+  switch (property) {
+    case Property::normality:
+      return "normality";
+    case Property::equal_variances:
+      return "equal variances";
+    case Property::independence:
+      return "independence";
+  }
+  return "normality";
+}
+
 // A column of the table: all tests of a property, or a single test.
 struct Kind {
   Property property;
@@ -100,10 +112,22 @@ std::vector<std::string> failures(const Analysis& analysis, Rejected which) {
 
 }  // namespace
 
+Row assumption_row(const Assumption& assumption) {
+  return {json_only("benchmark", known(assumption.subject)),
+          json_only("property", property_name(assumption.property)),
+          json_only("test", assumption.test),
+          json_only("of", assumption.of),
+          json_only("n", static_cast<std::uint64_t>(assumption.n)),
+          json_only("statistic", assumption.statistic),
+          json_only("p", assumption.p),
+          json_only("holds", assumption.holds),
+          json_only("instead", known(assumption.instead))};
+}
+
 Section assumptions_section(const Analysis& analysis) {
   if (analysis.assumptions.empty()) return {};
-  std::vector<Kind> kinds{{Property::normality, "", "normality"},
-                          {Property::equal_variances, "", "equal variances"},
+  std::vector<Kind> kinds{{Property::normality, "", property_name(Property::normality)},
+                          {Property::equal_variances, "", property_name(Property::equal_variances)},
                           {Property::independence, "lag-1 autocorrelation", "autocorrelation"},
                           {Property::independence, "runs", "runs"}};
   std::erase_if(kinds, [&](const Kind& kind) {

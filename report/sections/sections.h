@@ -78,6 +78,8 @@ Section interactions_section(const stats::Analysis& analysis);
 Section spread_section(const stats::Analysis& analysis);
 Value spread_value(const std::optional<stats::Spread>& spread);
 Section assumptions_section(const stats::Analysis& analysis);
+// One test in JSON. The section has a row for each subject, and a column for each kind of test.
+Row assumption_row(const stats::Assumption& assumption);
 // Sentences about the assumptions that do not hold, and what is still valid. `with_consequences`:
 // only those that a verdict needs.
 enum class Rejected : std::uint8_t { all, with_consequences };
