@@ -371,9 +371,12 @@ bool is_call(const Function& function, const Relocation& relocation) {
   const auto operand = std::ranges::lower_bound(operands, offset, {}, &Operand::offset);
   if (operand != operands.end() && operand->offset == offset && operand->use == Operand::Use::call)
     return true;
-  // call *x@GOTPCREL(%rip)
-  return offset >= 2 && offset <= function.code.size() && function.code[offset - 2] == 0xff &&
-         function.code[offset - 1] == 0x15;
+  // The bytes of call *x@GOTPCREL(%rip), without prefixes. The function need not be decoded.
+  constexpr std::uint64_t opcode = 2;
+  if (offset < opcode || offset > function.code.size()) return false;
+  const auto read = read_instruction(std::span(function.code).subspan(offset - opcode), 0);
+  return read && read->does == Instruction::Does::call && read->memory &&
+         read->memory->pc_relative && read->memory->field.at == opcode;
 }
 
 // If a function's last act is a jump to dlopen() or its like, the return address that libc looks at

@@ -361,23 +361,24 @@ std::vector<Instruction> read_instructions(std::span<const std::uint8_t> code,
   return read;
 }
 
+std::optional<Operand> pc_relative_field(const Instruction& instruction) {
+  using Use = Operand::Use;
+  const auto field = [&](NumberField at, std::uint64_t target, Use use) {
+    return Operand{instruction.offset + at.at, at.size, target, use};
+  };
+  if (instruction.memory && instruction.memory->pc_relative)
+    return field(instruction.memory->field, instruction.memory->target,
+                 instruction.does == Does::address ? Use::address : Use::access);
+  const bool branches = instruction.does == Does::call || instruction.does == Does::jump ||
+                        instruction.does == Does::branch;
+  if (!branches || instruction.number_field.size == 0) return std::nullopt;
+  return field(instruction.number_field, instruction.target,
+               instruction.does == Does::call ? Use::call : Use::jump);
+}
+
 namespace {
 
 // Facts about a function.
-
-std::optional<Operand> pc_relative_field(const Instruction& next) {
-  using Use = Operand::Use;
-  const auto field = [&](NumberField at, std::uint64_t target, Use use) {
-    return Operand{next.offset + at.at, at.size, target, use};
-  };
-  if (next.memory && next.memory->pc_relative)
-    return field(next.memory->field, next.memory->target,
-                 next.does == Does::address ? Use::address : Use::access);
-  const bool branches =
-      next.does == Does::call || next.does == Does::jump || next.does == Does::branch;
-  if (!branches || next.number_field.size == 0) return std::nullopt;
-  return field(next.number_field, next.target, next.does == Does::call ? Use::call : Use::jump);
-}
 
 // Whether the instruction adds a number to the stack pointer, and which.
 std::optional<std::int64_t> added_to_stack_pointer(const Instruction& next) {

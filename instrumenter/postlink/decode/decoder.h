@@ -180,6 +180,10 @@ struct Operand {
   [[nodiscard]] bool is_branch() const { return use == Use::call || use == Use::jump; }
 };
 
+// Returns the instruction's pc-relative field, if there is one. Its offset counts from where
+// Instruction::offset counts from.
+std::optional<Operand> pc_relative_field(const Instruction& instruction);
+
 struct DecodedFunction {
   bool complete = false;               // every byte belongs to an instruction that is known
   bool open_end = false;               // control may run past the last byte

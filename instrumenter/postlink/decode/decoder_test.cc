@@ -49,6 +49,29 @@ TEST(Decoder, FindsCallsAndJumps) {
                           Seen{7, 4, here + 11 + 5, Use::jump}, Seen{12, 1, here + 13, Use::jump}));
 }
 
+// The branches that references_of() finds in code that is not decoded.
+TEST(Decoder, EachBranchHasItsDistanceBehindItsOpcode) {
+  const auto field = [](std::vector<std::uint8_t> opcode, std::uint32_t size) {
+    const auto at = static_cast<std::uint32_t>(opcode.size());
+    opcode.resize(at + size);
+    const auto read = read_instruction(opcode, here);
+    const auto found = read ? pc_relative_field(*read) : std::nullopt;
+    return found && found->is_branch() && found->offset == at && found->size == size;
+  };
+  for (std::uint8_t low = 0; low < 16; ++low) {
+    EXPECT_TRUE(field({static_cast<std::uint8_t>(0x70 + low)}, 1));        // jo to jg
+    EXPECT_TRUE(field({0x0f, static_cast<std::uint8_t>(0x80 + low)}, 4));  // the same
+  }
+  for (const std::uint8_t opcode : {0xe0, 0xe1, 0xe2, 0xe3, 0xeb})  // loops, jrcxz and jmp
+    EXPECT_TRUE(field({opcode}, 1));
+  EXPECT_TRUE(field({0xe8}, 4));         // call
+  EXPECT_TRUE(field({0xe9}, 4));         // jmp
+  EXPECT_TRUE(field({0xc7, 0xf8}, 4));   // xbegin
+  EXPECT_FALSE(field({0xff, 0x15}, 4));  // call *0(%rip)
+  EXPECT_FALSE(field({0x8d, 0x05}, 4));  // lea 0(%rip),%eax
+  EXPECT_FALSE(field({0xb8}, 4));        // mov $0,%eax
+}
+
 TEST(Decoder, KnowsTheAlignmentThatAccessesNeed) {
   // vmovaps %ymm0,(%rsp); ret
   EXPECT_EQ(decode({0xc5, 0xfc, 0x29, 0x04, 0x24, 0xc3}).needs_alignment, 32u);

@@ -29,15 +29,16 @@ Kind kind_of(Operand::Use use) {
   return Kind::content;
 }
 
-// Whether a branch's distance of `size` bytes may follow.
-bool ends_in_branch(std::span<const std::uint8_t> before, std::size_t size) {
-  if (before.empty()) return false;
-  const std::uint8_t last = before.back();
-  if (size == 1) return last == 0xeb || (last & 0xf0) == 0x70 || (last & 0xfc) == 0xe0;
-  if (last == 0xe8 || last == 0xe9) return true;
-  if (before.size() < 2) return false;
-  const std::uint8_t first = before[before.size() - 2];
-  return (first == 0x0f && (last & 0xf0) == 0x80) || (first == 0xc7 && last == 0xf8);  // xbegin
+// Whether the `size` bytes at `at` may be a branch's distance. Nobody knows where instructions
+// begin, so each branch counts that the bytes before it make: opcodes have one or two bytes.
+bool ends_branch(std::span<const std::uint8_t> code, std::size_t at, std::size_t size) {
+  for (std::size_t opcode = 1; opcode <= std::min<std::size_t>(at, 2); ++opcode) {
+    const auto read = read_instruction(code.subspan(at - opcode, opcode + size), 0);
+    const auto distance = read ? pc_relative_field(*read) : std::nullopt;
+    if (distance && distance->is_branch() && distance->offset == opcode && distance->size == size)
+      return true;
+  }
+  return false;
 }
 
 template <class Distance>
@@ -48,8 +49,9 @@ void references_of_bytes(const Function& function, const TakeReference& take) {
     const std::uint64_t from = function.start + at;
     const std::uint64_t target =
         from + sizeof distance + static_cast<std::uint64_t>(std::int64_t{distance});
-    const bool branches = ends_in_branch(std::span(function.code).first(at), sizeof distance);
-    if (!function.contains(target)) take(to(branches ? Kind::branch : Kind::address, target, from));
+    if (function.contains(target)) continue;
+    const bool branches = ends_branch(function.code, at, sizeof distance);
+    take(to(branches ? Kind::branch : Kind::address, target, from));
   }
 }
 
