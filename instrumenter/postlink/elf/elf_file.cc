@@ -8,10 +8,11 @@
 namespace stab::instrumenter {
 namespace {
 
+// Returns the whole entries; the bytes need not be aligned.
 template <class T>
-std::vector<T> copy_table(const std::string& bytes, std::uint64_t offset, std::uint64_t count) {
-  std::vector<T> table(count);
-  if (count != 0) std::memcpy(table.data(), bytes.data() + offset, count * sizeof(T));
+std::vector<T> copy_table(std::span<const std::uint8_t> bytes) {
+  std::vector<T> table(bytes.size() / sizeof(T));
+  if (!table.empty()) std::memcpy(table.data(), bytes.data(), table.size() * sizeof(T));
   return table;
 }
 
@@ -37,25 +38,28 @@ bool ElfFile::inside(std::uint64_t offset, std::uint64_t size) const {
   return offset <= bytes_.size() && size <= bytes_.size() - offset;
 }
 
+std::span<const std::uint8_t> ElfFile::part(std::uint64_t offset, std::uint64_t size) const {
+  return {reinterpret_cast<const std::uint8_t*>(bytes_.data()) + offset, size};
+}
+
 Result<void> ElfFile::read_tables() {
   if (header_.e_phentsize != sizeof(Elf64_Phdr) ||
       !inside(header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr)))
     return fail("the program headers lie outside the file");
-  segments_ = copy_table<Elf64_Phdr>(bytes_, header_.e_phoff, header_.e_phnum);
+  segments_ = copy_table<Elf64_Phdr>(part(header_.e_phoff, header_.e_phnum * sizeof(Elf64_Phdr)));
   for (const Elf64_Phdr& segment : segments_)
     if (!inside(segment.p_offset, segment.p_filesz)) return fail("a segment lies outside the file");
   if (header_.e_shnum == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr) ||
       !inside(header_.e_shoff, header_.e_shnum * sizeof(Elf64_Shdr)))
     return fail("the section headers lie outside the file");
-  sections_ = copy_table<Elf64_Shdr>(bytes_, header_.e_shoff, header_.e_shnum);
+  sections_ = copy_table<Elf64_Shdr>(part(header_.e_shoff, header_.e_shnum * sizeof(Elf64_Shdr)));
   for (const Elf64_Shdr& section : sections_)
     if (section.sh_type != SHT_NOBITS && !inside(section.sh_offset, section.sh_size))
       return fail("a section lies outside the file");
   for (const Elf64_Shdr& section : sections_) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections_.size()) continue;
-    symbols_ =
-        copy_table<Elf64_Sym>(bytes_, section.sh_offset, section.sh_size / sizeof(Elf64_Sym));
+    symbols_ = copy_table<Elf64_Sym>(contents(section));
     symbol_names_ = section.sh_link;
   }
   return {};
@@ -86,8 +90,7 @@ const Elf64_Shdr* ElfFile::section(std::string_view wanted) const {
 bool ElfFile::exports(std::string_view wanted) const {
   const Elf64_Shdr* table = section(".dynsym");
   if (table == nullptr) return false;
-  const auto symbols =
-      copy_table<Elf64_Sym>(bytes_, table->sh_offset, table->sh_size / sizeof(Elf64_Sym));
+  const auto symbols = copy_table<Elf64_Sym>(contents(*table));
   return std::ranges::any_of(symbols, [&](const Elf64_Sym& symbol) {
     return symbol.st_shndx != SHN_UNDEF && string_at(table->sh_link, symbol.st_name) == wanted;
   });
@@ -97,16 +100,14 @@ std::vector<std::uint64_t> ElfFile::exported_places() const {
   std::vector<std::uint64_t> places;
   const Elf64_Shdr* table = section(".dynsym");
   if (table == nullptr) return places;
-  for (const Elf64_Sym& symbol :
-       copy_table<Elf64_Sym>(bytes_, table->sh_offset, table->sh_size / sizeof(Elf64_Sym)))
+  for (const Elf64_Sym& symbol : copy_table<Elf64_Sym>(contents(*table)))
     if (symbol.st_shndx != SHN_UNDEF) places.push_back(symbol.st_value);
   return places;
 }
 
 std::span<const std::uint8_t> ElfFile::contents(const Elf64_Shdr& section) const {
   if (section.sh_type == SHT_NOBITS) return {};
-  return {reinterpret_cast<const std::uint8_t*>(bytes_.data()) + section.sh_offset,
-          section.sh_size};
+  return part(section.sh_offset, section.sh_size);
 }
 
 std::optional<std::uint64_t> ElfFile::file_offset(std::uint64_t address, std::uint64_t size) const {
@@ -122,7 +123,7 @@ std::optional<std::uint64_t> ElfFile::file_offset(std::uint64_t address, std::ui
 std::span<const std::uint8_t> ElfFile::at(std::uint64_t address, std::uint64_t size) const {
   const auto offset = file_offset(address, size);
   if (!offset) return {};
-  return {reinterpret_cast<const std::uint8_t*>(bytes_.data()) + *offset, size};
+  return part(*offset, size);
 }
 
 std::vector<Relocation> ElfFile::relocations(std::size_t section_index) const {
@@ -131,9 +132,7 @@ std::vector<Relocation> ElfFile::relocations(std::size_t section_index) const {
     if (table.sh_type != SHT_RELA || (table.sh_flags & SHF_ALLOC) != 0 ||
         table.sh_info != section_index)
       continue;
-    const auto entries =
-        copy_table<Elf64_Rela>(bytes_, table.sh_offset, table.sh_size / sizeof(Elf64_Rela));
-    for (const Elf64_Rela& entry : entries) {
+    for (const Elf64_Rela& entry : copy_table<Elf64_Rela>(contents(table))) {
       const auto symbol = static_cast<std::uint32_t>(ELF64_R_SYM(entry.r_info));
       const std::uint64_t value = symbol < symbols_.size() ? symbols_[symbol].st_value : 0;
       found.push_back({entry.r_offset, static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info)),

@@ -73,6 +73,7 @@ class ElfFile {
   [[nodiscard]] bool exports(std::string_view name) const;
   // Returns the addresses of everything that other images can find here.
   [[nodiscard]] std::vector<std::uint64_t> exported_places() const;
+  // The section's bytes, which a section of zeros and one in a file of debugging information lack.
   [[nodiscard]] std::span<const std::uint8_t> contents(const Elf64_Shdr& section) const;
 
   // Returns the bytes that the file has for these addresses, or nothing if it lacks any of them.
@@ -92,6 +93,7 @@ class ElfFile {
  private:
   Result<void> read_tables();
   [[nodiscard]] bool inside(std::uint64_t offset, std::uint64_t size) const;
+  [[nodiscard]] std::span<const std::uint8_t> part(std::uint64_t offset, std::uint64_t size) const;
   [[nodiscard]] std::string_view string_at(std::size_t table, std::uint64_t offset) const;
 
   std::string bytes_;
