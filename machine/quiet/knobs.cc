@@ -363,21 +363,6 @@ bool is_for_experiments(const Knob& knob) {
   return knob.moves_processes || std::ranges::any_of(knob.files, is_held);
 }
 
-std::string table_of_knobs() {
-  std::string text =
-      "| knob | file: quiet value | standard | needs | effect if it is not quiet "
-      "|\n|---|---|---|---|---|\n";
-  for (const Knob& knob : table) {
-    std::string files;
-    for (const KnobFiles& each : knob.files)
-      if (!each.pattern.empty())
-        files += fmt::format("{}`{}`: `{}`", files.empty() ? "" : ", ", each.pattern, each.quiet);
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob.name, files,
-                        knob.standard ? "yes" : "no", knob.needs, knob.effect);
-  }
-  return text;
-}
-
 const Knob* find_knob(std::string_view name) {
   const auto* found = std::ranges::find(table, name, &Knob::name);
   return found == table.end() ? nullptr : found;

@@ -82,8 +82,6 @@ bool is_for_experiments(const Knob& knob);
 
 // All knobs, in the order in which they are changed.
 std::span<const Knob> knobs();
-// The table of knobs in doc/operations.md, with the quiet values, needs and effect of each knob.
-std::string table_of_knobs();
 const Knob* find_knob(std::string_view name);  // null if unknown
 
 // One file of a knob.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "machine/quiet/knobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <set>
@@ -73,6 +74,22 @@ TEST_F(KnobsTest, AMachineWithoutSiblingsHasQuietOnes) {
   }
   put("/sys/devices/system/cpu/smt/control", "on");
   EXPECT_FALSE(read_knob(*find_knob("smt"), cpus_, root_)[0].is_quiet());
+}
+
+// The table in doc/operations.md, with the quiet values, needs and effect of each knob.
+std::string table_of_knobs() {
+  std::string text =
+      "| knob | file: quiet value | standard | needs | effect if it is not quiet "
+      "|\n|---|---|---|---|---|\n";
+  for (const Knob& knob : knobs()) {
+    std::string files;
+    for (const KnobFiles& each : knob.files)
+      if (!each.pattern.empty())
+        files += fmt::format("{}`{}`: `{}`", files.empty() ? "" : ", ", each.pattern, each.quiet);
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob.name, files,
+                        knob.standard ? "yes" : "no", knob.needs, knob.effect);
+  }
+  return text;
 }
 
 TEST(Knobs, SayWhatTheyNeedAndTheDocumentHasEachOfThemAndNoOther) {
