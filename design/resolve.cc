@@ -204,7 +204,7 @@ bool runs_with_one_of(const Benchmark& benchmark, const std::set<std::string>& n
 
 }  // namespace
 
-bool acts_on_build(const Plan& /*plan*/, const Benchmark& benchmark, const Factor& factor) {
+bool acts_on_build(const Benchmark& benchmark, const Factor& factor) {
   if (!benchmark.build) return false;
   if (factor.kind == FactorKind::user &&
       !std::get<FixedLevels>(factor.levels).levels.front().revision.empty())

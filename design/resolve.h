@@ -62,7 +62,7 @@ inline constexpr std::string_view padding_lld_flag = "-Wl,--randomize-section-pa
 bool names_szc(std::string_view command);
 
 // Whether the factor changes how this benchmark is built, and not only how it runs.
-bool acts_on_build(const Plan& plan, const Benchmark& benchmark, const Factor& factor);
+bool acts_on_build(const Benchmark& benchmark, const Factor& factor);
 
 // Whether the benchmark's run, env, stdin, prepare or cleanup uses a variable that the factor sets.
 bool acts_on_run(const Benchmark& benchmark, const Factor& factor);

@@ -151,12 +151,12 @@ TEST(ActsOnBuild, OnlyWhatTheBuildUses) {
   const Plan plan = good_plan(text + link_order);
   std::map<std::string, bool> acts;
   for (const Factor& factor : plan.factors)
-    acts[factor.name] = acts_on_build(plan, plan.benchmarks[0], factor);
+    acts[factor.name] = acts_on_build(plan.benchmarks[0], factor);
   EXPECT_THAT(acts,
               UnorderedElementsAre(Pair("opt", true), Pair("mode", false), Pair("aslr", false),
                                    Pair("env_bytes", false), Pair("link_order", true)));
   const Plan other = good_plan(smallest + "[factor.aslr]\nlevels = [false, true]\n");
-  EXPECT_FALSE(acts_on_build(other, other.benchmarks[0], other.factors[0]));
+  EXPECT_FALSE(acts_on_build(other.benchmarks[0], other.factors[0]));
 }
 
 TEST(ActsOnRun, WhateverTrialsUse) {

@@ -119,8 +119,7 @@ std::vector<std::string> build_levels(const plan::Plan& plan, const plan::Trial&
   std::vector<std::string> levels;
   const plan::Benchmark& benchmark = plan.benchmarks[trial.benchmark];
   for (std::size_t i = 0; i < plan.factors.size(); ++i)
-    levels.push_back(plan::acts_on_build(plan, benchmark, plan.factors[i]) ? trial.levels[i].name
-                                                                           : "");
+    levels.push_back(plan::acts_on_build(benchmark, plan.factors[i]) ? trial.levels[i].name : "");
   return levels;
 }
 
@@ -132,7 +131,7 @@ std::optional<std::string> find_identical(const plan::Plan& plan,
     bool elsewhere = false;
     for (std::uint32_t i = 0; i < plan.benchmarks.size(); ++i) {
       const plan::Benchmark& benchmark = plan.benchmarks[i];
-      elsewhere = elsewhere || !plan::acts_on_build(plan, benchmark, plan.factors[factor]) ||
+      elsewhere = elsewhere || !plan::acts_on_build(benchmark, plan.factors[factor]) ||
                   plan::acts_on_run(benchmark, plan.factors[factor]) ||
                   plan::uses_tree(plan, benchmark);
       groups.push_back(groups_along(binaries, i, factor));

@@ -177,7 +177,7 @@ void describe_response(stats::Spec& spec) {
 bool draws_builds(const plan::Plan& plan, const plan::Benchmark& benchmark) {
   return std::ranges::any_of(plan.factors, [&](const plan::Factor& factor) {
     return !std::holds_alternative<plan::FixedLevels>(factor.levels) &&
-           plan::acts_on_build(plan, benchmark, factor);
+           plan::acts_on_build(benchmark, factor);
   });
 }
 
@@ -186,7 +186,7 @@ std::vector<stats::DrawnBuilds> drawn_builds(const plan::Plan& plan) {
   for (const plan::Benchmark& benchmark : plan.benchmarks) {
     if (!draws_builds(plan, benchmark)) continue;
     for (const plan::Factor& factor : plan.factors)
-      if (factor.is_treatment() && plan::acts_on_build(plan, benchmark, factor))
+      if (factor.is_treatment() && plan::acts_on_build(benchmark, factor))
         result.push_back({.subject = benchmark.name, .treatment = factor.name});
   }
   return result;

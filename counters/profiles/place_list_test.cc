@@ -86,8 +86,7 @@ std::span<const std::byte> bytes_of(const std::vector<std::uint64_t>& words) {
 std::string name_at(const PlaceList& list, std::uint64_t time, std::uint64_t address) {
   Space space;
   for (const PlaceEvent& event : list.events)
-    if (event.time <= time)
-      std::visit([&](const auto& what) { space.tell(event.time, what); }, event.what);
+    if (event.time <= time) std::visit([&](const auto& what) { space.tell(what); }, event.what);
   const Spot spot = space.find(address);
   return spot.is_moved ? std::string(spot.function) : "not there";
 }
@@ -187,7 +186,7 @@ TEST(Space, ALayoutEndsByAFileAndNotByItsNeighbours) {
   const PlaceList list = read_places(bytes_of(words));
   space.tell(file_at(1, base + 0x1000, 0x1000, "/program"));
   for (const PlaceEvent& event : list.events)
-    std::visit([&](const auto& what) { space.tell(event.time, what); }, event.what);
+    std::visit([&](const auto& what) { space.tell(what); }, event.what);
   EXPECT_EQ(path_at(space, 0x20000), "/program");
   space.tell(file_at(40, 0x10000, 0x20000, "//anon", 0));
   EXPECT_EQ(space.find(0x20000).function, "many");

@@ -137,11 +137,11 @@ void Space::tell(const Mapped& mapped) {
   if (mapped.inode != 0) layouts_.cut(mapped.start, end);
 }
 
-void Space::tell(std::uint64_t /*time*/, const NewImage& image) {
+void Space::tell(const NewImage& image) {
   images_[image.base] = image.image;
 }
 
-void Space::tell(std::uint64_t /*time*/, const NewLayout& layout) {
+void Space::tell(const NewLayout& layout) {
   const auto image = images_.find(layout.base);
   if (image == images_.end()) return layouts_.cut(layout.start, layout.start + layout.size);
   const auto* const code = files_.next(layout.base);
@@ -151,7 +151,7 @@ void Space::tell(std::uint64_t /*time*/, const NewLayout& layout) {
                 .file = code == nullptr ? nullptr : code->what.file});
 }
 
-void Space::tell(std::uint64_t /*time*/, const GoneImage& image) {
+void Space::tell(const GoneImage& image) {
   images_.erase(image.base);
   layouts_.remove_if([&](const Moved& moved) { return moved.layout.base == image.base; });
 }
@@ -247,8 +247,7 @@ class Naming {
   }
   void tell(const Executed& executed) { spaces_[executed.process] = std::make_shared<Space>(); }
   void tell(const PlaceEvent& event) {
-    std::visit([&](const auto& what) { own_space(event.process).tell(event.time, what); },
-               event.what);
+    std::visit([&](const auto& what) { own_space(event.process).tell(what); }, event.what);
   }
   // A child shares its parent's space until something changes in one of the two.
   Space& own_space(std::uint32_t process) {

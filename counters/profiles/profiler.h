@@ -129,9 +129,9 @@ struct Spot {
 class Space {
  public:
   void tell(const Mapped& mapped);
-  void tell(std::uint64_t time, const NewImage& image);
-  void tell(std::uint64_t time, const NewLayout& layout);
-  void tell(std::uint64_t time, const GoneImage& image);
+  void tell(const NewImage& image);
+  void tell(const NewLayout& layout);
+  void tell(const GoneImage& image);
 
   [[nodiscard]] Spot find(std::uint64_t address) const;
 

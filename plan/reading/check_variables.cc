@@ -227,7 +227,7 @@ void check_revisions(const DraftFactor& factor, const DraftBenchmark& benchmark,
 
 void check_link_factor(const DraftFactor& factor, const DraftBenchmark& benchmark,
                        Problems& problems) {
-  if (benchmark.build && acts_on_build(Plan{}, benchmark.value, factor.value)) return;
+  if (benchmark.build && acts_on_build(benchmark.value, factor.value)) return;
   problems.add(benchmark.build ? benchmark.build->at : benchmark.at,
                fmt::format("the factor '{}' acts through ${{LDFLAGS}}, which the benchmark '{}' "
                            "does not use: add ${{LDFLAGS}} to the link command in benchmark.build",
