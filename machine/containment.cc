@@ -30,7 +30,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

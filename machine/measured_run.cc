@@ -23,7 +23,6 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <string>
 

@@ -12,7 +12,6 @@
 #include <cassert>
 #include <cstring>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "base/shown_files.h"

@@ -6,7 +6,6 @@
 #include <sys/timerfd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <fstream>

@@ -2,7 +2,6 @@
 // Reads [defaults] and [[benchmark]].
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numbers>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "stats/numbers/distribution.h"

@@ -3,7 +3,6 @@
 // functions that are pinned themselves.
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 #include <unordered_set>
 

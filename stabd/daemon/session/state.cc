@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stabd/daemon/session/state.h"
 
-#include <span>
-
 namespace stab::daemon {
 namespace {
 
