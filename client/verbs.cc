@@ -6,7 +6,6 @@
 
 #include <chrono>
 
-#include "base/fd.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "client/client.h"

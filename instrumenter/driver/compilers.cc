@@ -22,7 +22,6 @@
 #include "base/elf.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "instrumenter/driver/process.h"
 #include "instrumenter/link_flags.h"
 

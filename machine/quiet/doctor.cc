@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "base/text.h"
 #include "machine/observer.h"
 #include "machine/processes.h"
 

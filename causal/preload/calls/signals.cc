@@ -9,7 +9,6 @@
 #include "causal/preload/real.h"
 #include "causal/preload/sampler.h"
 #include "causal/preload/thread.h"
-#include "runtime/base/memory.h"
 
 using namespace stab::causal;
 

@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "runtime/base/memory.h"
-#include "runtime/base/os.h"
 #include "runtime/malloc/memory/arena.h"
 
 namespace stab::heap {
