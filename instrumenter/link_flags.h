@@ -43,11 +43,4 @@ inline constexpr std::string_view executable_object = "stab-runtime.o";
 // Shared libraries: an object that offers the library to the executable's runtime, if there is one.
 inline constexpr std::string_view library_object = "stab-library.o";
 
-// lld refuses these beside --emit-relocs: the driver keeps them back and asks the post-link step
-// for the same.
-inline constexpr std::array<std::string_view, 3> strip_all_flags = {"-s", "-Wl,-s",
-                                                                    "-Wl,--strip-all"};
-inline constexpr std::array<std::string_view, 2> strip_debug_flags = {"-Wl,-S",
-                                                                      "-Wl,--strip-debug"};
-
 }  // namespace stab::instrumenter

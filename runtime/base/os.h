@@ -114,7 +114,6 @@ bool kernel_is_at_least(unsigned major, unsigned minor);
 int process_id();
 int thread_id();
 
-constexpr int sig_count = 64;
 struct SignalAction {
   void (*handler)(int, void*, void*);
   uint64_t flags;
