@@ -26,10 +26,10 @@ constexpr unsigned spilled_below = 4;  // only spilled values lie below the obje
 unsigned add_static_pads(llvm::Module& module, bool unoptimized);
 
 // Pads that a function allocates itself each time it is entered, by an alloca of variable size.
-// They are for comparison with the frames that the runtime patches (above). The sizes come from the
-// paper's table of 256 bytes, from which each call takes the next one (Curtsinger and Berger, ASPLOS
-// 2013). Each function has a table in the section stab_pads, in units of 16 bytes, which the runtime
-// draws anew for each layout.
+// They are for comparison with the frames that the runtime patches (above). Each function has a
+// table of 256 bytes in the section stab_pads, as in the paper (Curtsinger and Berger, ASPLOS
+// 2013), and each call takes the next one: the pad's size in units of 16 bytes. The runtime draws
+// them anew for each layout.
 //
 // A record is | address in the function (8) | address of its bytes (8) | their number (4) |, in
 // the section .szc_entries, which is not loaded. The post-link step limits the bytes of functions
