@@ -6,12 +6,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/fd.h"
+#include "base/random.h"
 #include "stabd/upkeep.h"
 #include "store/connection.h"
 #include "store/rows/row.h"
@@ -23,6 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -396,6 +408,471 @@ TEST_F(IntakeTest, AllForgedPartsTogetherHaveABound) {
                 EXPECT_TRUE(parts.add_builds_and_events({}, events));
               }),
               HasSubstr("the table event of the archive is too large"));
+}
+
+// The bytes of an SQLite database, whose pages a test forges (sqlite.org/fileformat2.html). Pages
+// are numbered from 1.
+class ForgedPages {
+ public:
+  static constexpr std::size_t size = 4096;  // of a page
+  using Number = std::uint32_t;              // of a page
+
+  explicit ForgedPages(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+  // Changes one thing that SQLite follows or counts by, and returns what it was.
+  const char* change(Random& random);
+
+  // Appends a page that is a leaf of a table, whose cells are all this one.
+  Number add_leaf(const std::string& record, std::size_t cells);
+  // Appends an inner page of a table, whose children are all this page.
+  Number add_inner(Number child, std::size_t children);
+  // The rows of `more` become rows of the schema, after its own ones.
+  void add_to_schema(Number more);
+
+  // A record with these texts, a page's number, and NULL.
+  static std::string record(const std::vector<std::string>& texts, Number page);
+
+ private:
+  // A page with cells, which is a part of a table's or an index's tree.
+  struct Node {
+    std::size_t page = 0;      // the place of its first byte, like those below
+    std::size_t head = 0;      // of its header
+    std::size_t pointers = 0;  // of the pointers to its cells
+    std::size_t cells = 0;
+    std::uint8_t type = 0;
+    [[nodiscard]] bool is_inner() const { return type == inner_index || type == inner_table; }
+  };
+  // A cell whose record goes on in pages of its own.
+  struct Long {
+    std::size_t cell = 0;   // the place where its number of bytes is
+    std::size_t chain = 0;  // the place of the number of the first such page
+    std::uint64_t bytes = 0;
+  };
+  static constexpr std::uint8_t inner_index = 2;
+  static constexpr std::uint8_t inner_table = 5;
+  static constexpr std::uint8_t leaf_of_index = 10;
+  static constexpr std::uint8_t leaf_of_table = 13;
+  static constexpr std::size_t file_header = 100;
+  static constexpr std::size_t most_in_table = size - 35;
+  static constexpr std::size_t most_in_index = (size - 12) * 64 / 255 - 23;
+  static constexpr std::size_t least = (size - 12) * 32 / 255 - 23;
+  // How many bytes of a record are in its cell's page.
+  static std::size_t in_page(std::uint64_t bytes, std::size_t most) {
+    if (bytes <= most) return bytes;
+    const std::size_t kept = least + (bytes - least) % (size - 4);
+    return kept <= most ? kept : least;
+  }
+
+  static std::string as_varint(std::uint64_t number) {
+    std::string text(1, static_cast<char>(number & 0x7f));
+    while ((number >>= 7) != 0) text.insert(0, 1, static_cast<char>((number & 0x7f) | 0x80));
+    return text;
+  }
+  static std::string four_bytes(Number page) {
+    std::string text;
+    for (const unsigned shift : {24U, 16U, 8U, 0U})
+      text += static_cast<char>((page >> shift) & 0xffU);
+    return text;
+  }
+  [[nodiscard]] Number count() const { return static_cast<Number>(bytes_.size() / size); }
+  [[nodiscard]] static std::size_t place_of(Number page) { return (page - 1) * size; }
+  // These read and write a number with so many bytes; there are zeros behind the end.
+  [[nodiscard]] std::uint64_t get(std::size_t place, std::size_t width) const {
+    std::uint64_t number = 0;
+    for (std::size_t i = place; i < place + width; ++i)
+      number = (number << 8U) | (i < bytes_.size() ? static_cast<std::uint8_t>(bytes_[i]) : 0U);
+    return number;
+  }
+  void put(std::size_t place, std::uint64_t number, std::size_t width) {
+    for (std::size_t i = place + width; i > place; number >>= 8)
+      if (--i < bytes_.size()) bytes_[i] = static_cast<char>(number & 0xff);
+  }
+  void put(std::size_t place, std::string_view text) {
+    for (std::size_t i = 0; i < text.size() && place + i < bytes_.size(); ++i)
+      bytes_[place + i] = text[i];
+  }
+  std::uint64_t varint_at(std::size_t& place) const {
+    std::uint64_t number = 0;
+    for (int i = 0; i < 9; ++i) {
+      const std::uint64_t byte = get(place++, 1);
+      if (i == 8) return (number << 8U) | byte;
+      number = (number << 7U) | (byte & 0x7fU);
+      if (byte < 0x80) break;
+    }
+    return number;
+  }
+
+  [[nodiscard]] std::vector<Node> nodes() const;
+  [[nodiscard]] std::size_t cell_of(const Node& node, std::size_t cell) const {
+    return node.page + get(node.pointers + 2 * cell, 2);
+  }
+  [[nodiscard]] std::vector<Long> long_cells() const;
+  Number add_page();
+
+  std::string bytes_;
+};
+
+std::vector<ForgedPages::Node> ForgedPages::nodes() const {
+  constexpr std::size_t most_cells = (size - 8) / 6;
+  std::vector<Node> found;
+  for (Number page = 1; page <= count(); ++page) {
+    Node node{.page = place_of(page)};
+    node.head = node.page + (page == 1 ? file_header : 0);
+    node.type = static_cast<std::uint8_t>(get(node.head, 1));
+    node.cells = get(node.head + 3, 2);
+    node.pointers = node.head + (node.is_inner() ? 12 : 8);
+    const bool leaf = node.type == leaf_of_index || node.type == leaf_of_table;
+    if ((leaf || node.is_inner()) && node.cells > 0 && node.cells <= most_cells)
+      found.push_back(node);
+  }
+  return found;
+}
+
+std::vector<ForgedPages::Long> ForgedPages::long_cells() const {
+  std::vector<Long> found;
+  for (const Node& node : nodes()) {
+    if (node.type == inner_table) continue;
+    for (std::size_t i = 0; i < node.cells; ++i) {
+      Long cell{.cell = cell_of(node, i) + (node.is_inner() ? 4U : 0U)};
+      std::size_t place = cell.cell;
+      cell.bytes = varint_at(place);
+      if (node.type == leaf_of_table) varint_at(place);  // the id
+      const std::size_t most = node.type == leaf_of_table ? most_in_table : most_in_index;
+      cell.chain = place + in_page(cell.bytes, most);
+      if (cell.bytes > most) found.push_back(cell);
+    }
+  }
+  return found;
+}
+
+const char* ForgedPages::change(Random& random) {
+  const auto one_of = [&random](const auto& all) { return all.at(random.below(all.size())); };
+  const auto any_page = [&] { return random.below(count() + 3); };  // some are not there
+  std::vector<Node> inner = nodes();
+  std::erase_if(inner, [](const Node& each) { return !each.is_inner(); });
+  if (inner.empty() || long_cells().empty()) return "too little is left to change";
+  const Node node = one_of(nodes());
+  const std::size_t cell = random.below(node.cells);
+  const Long longer = one_of(long_cells());
+  switch (random.below(12)) {
+    case 0:
+      put(node.pointers + 2 * cell, random.below(1U << 16U), 2);
+      return "a pointer leads anywhere";
+    case 1:
+      put(node.pointers + 2 * cell, get(node.pointers + 2 * random.below(node.cells), 2), 2);
+      return "two pointers lead to one cell";
+    case 2: {
+      const Node parent = one_of(inner);
+      const std::size_t child = random.below(parent.cells + 1);
+      put(child == parent.cells ? parent.head + 8 : cell_of(parent, child),
+          one_of(std::array<std::uint64_t, 3>{parent.page / size + 1, 1, any_page()}), 4);
+      return "a child is a parent, the schema or any page";
+    }
+    case 3:
+      put(longer.chain, any_page(), 4);
+      return "a record goes on anywhere";
+    case 4: {
+      const std::uint64_t first = get(longer.chain, 4);
+      std::uint64_t last = first;
+      for (std::uint64_t left = random.below(4); left > 0; --left)
+        if (const std::uint64_t next = get(place_of(static_cast<Number>(last)), 4); next != 0)
+          last = next;
+      put(place_of(static_cast<Number>(last)), one_of(std::array{first, last}), 4);
+      return "a record's pages are a circle";
+    }
+    case 5:
+      put(longer.cell,
+          as_varint(longer.bytes + 1 + random.below(std::uint64_t{1} << (8 + random.below(54)))));
+      return "a record is longer than it says";
+    case 6:
+      put(node.head,
+          one_of(std::array<std::uint64_t, 5>{inner_index, inner_table, leaf_of_index,
+                                              leaf_of_table, random.below(256)}),
+          1);
+      return "a page has another type";
+    case 7:
+      put(node.head + one_of(std::array{1U, 3U, 5U}), random.below(1U << 16U), 2);
+      return "a page's header is wrong";
+    case 8:
+      put(one_of(std::array{16U, 18U, 20U, 28U, 36U, 44U, 56U, 60U, 92U}) + random.below(4),
+          random.below(256), 1);
+      return "the file's header is wrong";
+    case 9: {
+      const std::string page =
+          bytes_.substr(place_of(1 + static_cast<Number>(random.below(count()))), size);
+      put(place_of(2 + static_cast<Number>(random.below(count() - 1))), page);
+      return "a page is there twice";
+    }
+    case 10:
+      bytes_.resize(random.below(bytes_.size()));
+      return "the end is missing";
+    default:
+      for (std::uint64_t left = 1 + random.below(8); left > 0; --left)
+        put(random.below(bytes_.size()), random.below(256), 1);
+      return "some bytes are others";
+  }
+}
+
+ForgedPages::Number ForgedPages::add_page() {
+  bytes_.append(size, '\0');
+  put(28, count(), 4);
+  put(92, get(24, 4), 4);  // so that this count counts
+  return count();
+}
+
+std::string ForgedPages::record(const std::vector<std::string>& texts, Number page) {
+  std::string types;
+  std::string values;
+  for (const std::string& text : texts) {
+    types += as_varint(13 + 2 * text.size());
+    values += text;
+  }
+  types += "\4";  // a number of four bytes
+  values += four_bytes(page);
+  types += '\0';
+  std::size_t header = types.size() + 1;
+  while (as_varint(header).size() + types.size() != header) ++header;
+  return as_varint(header) + types + values;
+}
+
+ForgedPages::Number ForgedPages::add_leaf(const std::string& record, std::size_t cells) {
+  const std::size_t kept = in_page(record.size(), most_in_table);
+  std::string cell = as_varint(record.size()) + as_varint(1U << 20U) + record.substr(0, kept);
+  const Number leaf = add_page();
+  if (kept < record.size()) {
+    cell += four_bytes(leaf + 1);
+    for (std::size_t done = kept; done < record.size(); done += size - 4) {
+      const Number page = add_page();
+      if (done + size - 4 < record.size()) put(place_of(page), page + 1, 4);
+      put(place_of(page) + 4, std::string_view(record).substr(done, size - 4));
+    }
+  }
+  const std::size_t place = size - cell.size();
+  put(place_of(leaf), leaf_of_table, 1);
+  put(place_of(leaf) + 3, cells, 2);
+  put(place_of(leaf) + 5, place, 2);
+  for (std::size_t i = 0; i < cells; ++i) put(place_of(leaf) + 8 + 2 * i, place, 2);
+  put(place_of(leaf) + place, cell);
+  return leaf;
+}
+
+ForgedPages::Number ForgedPages::add_inner(Number child, std::size_t children) {
+  const Number inner = add_page();
+  const std::string id = as_varint(1U << 20U);
+  const std::size_t place = size - 4 - id.size();
+  put(place_of(inner), inner_table, 1);
+  put(place_of(inner) + 3, children - 1, 2);
+  put(place_of(inner) + 5, place, 2);
+  put(place_of(inner) + 8, child, 4);
+  for (std::size_t i = 0; i + 1 < children; ++i) put(place_of(inner) + 12 + 2 * i, place, 2);
+  put(place_of(inner) + place, child, 4);
+  put(place_of(inner) + place + 4, id);
+  return inner;
+}
+
+// The schema's tree begins at page 1, behind the file's header. Cells are named by their place in
+// the page, so they stay where they are when the header moves to the front of another page.
+void ForgedPages::add_to_schema(Number more) {
+  const Node root = nodes().front();
+  const Number moved = add_page();
+  put(place_of(moved), bytes_.substr(0, size));
+  put(place_of(moved), bytes_.substr(root.head, root.pointers - root.head + 2 * root.cells));
+  const Number inner = add_inner(moved, 2);
+  put(root.head, bytes_.substr(place_of(inner), 14));
+  put(root.head + 8, more, 4);
+  const std::size_t cell = get(root.head + 12, 2);
+  put(cell, bytes_.substr(place_of(inner) + cell, size - cell));
+}
+
+class DamagedPartsTest : public IntakeTest {
+  static constexpr std::chrono::seconds longest{3};  // a second of reading, and the store's time
+
+  static std::chrono::nanoseconds cpu_time() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  }
+  // A busy machine does not make its own CPU time longer.
+  template <class Action>
+  static auto timed(const Action& action) {
+    const std::chrono::nanoseconds begin = cpu_time();
+    auto result = action();
+    EXPECT_LT(cpu_time() - begin, longest);
+    return result;
+  }
+
+ protected:
+  static constexpr std::uint32_t positions = 40;
+  static constexpr std::size_t others = 10;  // builds, and as many events
+
+  void SetUp() override {
+    IntakeTest::SetUp();
+    row_ = store_->experiment(experiment_).value().value();
+    row_.trials = positions;
+    row_.id = store_->add_experiment(row_).value();
+    for (std::uint32_t position = 0; position < positions; ++position) {
+      store::Trial trial = store::example_trial(row_.id, position);
+      if (position % 5 == 0) trial.stderr_tail.assign(20'000, 'x');
+      add(trial);
+    }
+    for (std::size_t i = 0; i < others; ++i) {
+      ASSERT_TRUE(store_->add_build({.experiment = row_.id,
+                                     .key = std::to_string(i),
+                                     .benchmark = "sort",
+                                     .output = std::string(6'000, 'b')}));
+      ASSERT_TRUE(store_->add_event({.experiment = row_.id, .text = std::string(9'000, 'e')}));
+    }
+    trials_ = trials_of(*store_, row_.id);
+    fs::remove(spool_->file());
+    ASSERT_TRUE(write(path_, row_.id, spool_->file()));
+    ASSERT_TRUE(take_apart(spool_->file(), believed_, spool_->parts()));
+    parts_ = read_file(spool_->parts(), std::size_t{1} << 26).value();
+    ASSERT_EQ(parts_.substr(16, 2), std::string("\x10\0", 2)) << "the size of a page";
+  }
+  // Imports the file of the parts as it is now. Returns why it is refused, or "".
+  std::string import() {
+    intake_.reset();
+    auto opened = timed([&] { return Intake::open(spool_->parts(), believed_); });
+    if (!opened) return opened.error().message;
+    intake_ = std::move(*opened);
+    constexpr int most_steps = 100;
+    for (int step = 0; step < most_steps; ++step) {
+      const auto more = timed([&] { return intake_->step(*store_); });
+      if (!more) {
+        EXPECT_FALSE(more.error().temporary) << more.error().message;
+        return more.error().message;
+      }
+      if (*more) continue;
+      expect_sound(intake_->id());
+      return "";
+    }
+    ADD_FAILURE() << "the import does not end";
+    return "it does not end";
+  }
+  std::string import(const std::string& parts) {
+    intake_.reset();
+    store::write_text(spool_->parts(), parts);
+    return import();
+  }
+
+  store::Experiment row_;
+  std::vector<store::Trial> trials_;
+  std::string parts_;  // as take_apart() made them
+
+ private:
+  // Each row has a checksum, so an import has rows of the archive or none. Pages that lead to an
+  // event twice are no damage that a row shows.
+  void expect_sound(store::Id id) {
+    const store::Experiment imported = store_->experiment(id).value().value();
+    EXPECT_EQ(imported.name, row_.name);
+    EXPECT_EQ(imported.plan, row_.plan);
+    EXPECT_EQ(imported.uid, believed_.uid);
+    const auto theirs = trials_of(*store_, id);
+    EXPECT_LE(theirs.size(), trials_.size());
+    for (store::Trial each : theirs) {
+      each.experiment = row_.id;
+      EXPECT_THAT(trials_, Contains(each));
+    }
+    EXPECT_LE(store_->builds(id)->size(), others);
+    EXPECT_LE(store_->events(id)->size(), 300U);
+  }
+
+  const Receiver believed_{.uid = 7, .gid = 8, .believed = true, .name = "damaged"};
+};
+
+TEST_F(DamagedPartsTest, AreRefusedOrGiveRowsOfTheArchive) {
+  ASSERT_EQ(import(parts_), "");
+  constexpr int rounds = 400;
+  Random random(20'261);
+  int refused = 0;
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    ForgedPages pages(parts_);
+    std::string changes;
+    for (std::uint64_t left = 1 + random.below(3); left > 0; --left)
+      changes += std::string("; ") + pages.change(random);
+    SCOPED_TRACE("round " + std::to_string(round) + changes);
+    if (!import(pages.bytes()).empty()) ++refused;
+  }
+  EXPECT_GT(refused, rounds / 3);
+  EXPECT_LT(refused, rounds);
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
+}
+
+TEST_F(DamagedPartsTest, MayLieAboutThePagesWhereTablesBegin) {
+  std::vector<std::pair<std::string, std::int64_t>> begins;
+  {
+    SQLite::Database parts(spool_->parts());
+    SQLite::Statement all(parts, "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0");
+    while (all.executeStep())
+      begins.emplace_back(all.getColumn(0).getString(), all.getColumn(1).getInt64());
+  }
+  auto pages = begins;
+  pages.emplace_back("the schema", 1);
+  pages.emplace_back("nowhere", 0);
+  pages.emplace_back("beyond the end", 1'000'000);
+  int refused = 0;
+  for (const auto& [name, own] : begins)
+    for (const auto& [where, page] : pages) {
+      if (page == own || HasFailure()) continue;
+      SCOPED_TRACE(name + " begins where " + where + " does");
+      intake_.reset();
+      store::write_text(spool_->parts(), parts_);
+      store::cheat(
+          spool_->parts(),
+          "PRAGMA synchronous = OFF; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET "
+          "rootpage = " +
+              std::to_string(page) + " WHERE name = '" + name + "'");
+      if (!import().empty()) ++refused;
+    }
+  EXPECT_GT(refused, 0);
+  EXPECT_THAT(store_->verify().value(), IsEmpty());
+}
+
+// An index without a text of its own may be in the schema as often as it likes, as far as SQLite is
+// concerned.
+class RepeatedSchemaTest : public DamagedPartsTest {
+ protected:
+  std::string record_of_index(const std::string& type) {
+    SQLite::Database parts(spool_->parts());
+    SQLite::Statement index(
+        parts, "SELECT name, tbl_name, rootpage FROM sqlite_schema WHERE sql IS NULL LIMIT 1");
+    EXPECT_TRUE(index.executeStep());
+    return ForgedPages::record(
+        {type, index.getColumn(0).getString(), index.getColumn(1).getString()},
+        static_cast<ForgedPages::Number>(index.getColumn(2).getInt64()));
+  }
+};
+
+TEST_F(RepeatedSchemaTest, EndsWithTheTimeForReading) {
+  ForgedPages pages(parts_);
+  ForgedPages::Number page = pages.add_leaf(record_of_index("index"), 500);
+  for (int level = 0; level < 8; ++level) page = pages.add_inner(page, 300);
+  pages.add_to_schema(page);
+  EXPECT_THAT(import(pages.bytes()), HasSubstr("reading it takes too long"));
+}
+
+// The largest memory of this process since forget_peak(), in KiB.
+std::size_t peak() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::size_t number = 0;
+  while (status >> word)
+    if (word == "VmHWM:" && status >> number) return number;
+  return 0;
+}
+void forget_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+TEST_F(RepeatedSchemaTest, IsNotHeldInMemory) {
+  ForgedPages pages(parts_);
+  pages.add_to_schema(pages.add_leaf(record_of_index(std::string(2'000'000, 't')), 500));
+  forget_peak();
+  const std::size_t before = peak();
+  EXPECT_NE(import(pages.bytes()), "");
+  ASSERT_GT(before, 0U);
+  EXPECT_LT(peak() - before, 400U << 10U) << "in KiB; its entries are a GB";
 }
 
 TEST_F(IntakeTest, ATrialThatContradictsItsReadingsIsNotTaken) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <compare>
 #include <functional>
 #include <optional>
 #include <string>
@@ -391,20 +390,17 @@ struct SchemaEntry {
   std::string called;
   std::string sql;
 
-  [[nodiscard]] std::string name() const { return type + " " + called; }
-  auto operator<=>(const SchemaEntry&) const = default;
+  bool operator==(const SchemaEntry&) const = default;
 };
 
-std::vector<SchemaEntry> schema_of(SQLite::Database& database) {
-  std::vector<SchemaEntry> entries;
+void for_each_entry(SQLite::Database& database,
+                    const std::function<void(const SchemaEntry& entry)>& visit) {
   SQLite::Statement all(database, "SELECT type, tbl_name, name, sql FROM sqlite_schema");
   while (all.executeStep())
-    entries.push_back({.type = all.getColumn(0).getString(),
-                       .of = all.getColumn(1).getString(),
-                       .called = all.getColumn(2).getString(),
-                       .sql = all.getColumn(3).getString()});
-  std::ranges::sort(entries);
-  return entries;
+    visit({.type = all.getColumn(0).getString(),
+           .of = all.getColumn(1).getString(),
+           .called = all.getColumn(2).getString(),
+           .sql = all.getColumn(3).getString()});
 }
 
 constexpr std::array<Step, schema_version> steps{
@@ -462,15 +458,22 @@ void refuse_other_schema(SQLite::Database& database) {
                     version, schema_version));
   Connection ours{Connection::InMemory()};
   migrate(ours, schema_steps().first(static_cast<std::size_t>(version)));
-  const auto wanted = schema_of(ours.database());
-  const auto found = schema_of(database);
-  const auto [here, there] = std::ranges::mismatch(found, wanted);
-  if (here == found.end() && there == wanted.end()) return;
-  const bool strange = there == wanted.end() || (here != found.end() && *here < *there);
-  refuse(
-      fmt::format("the database's schema differs from stabd's schema at the {}: another program "
-                  "made or changed the database",
-                  one_line(strange ? here->name() : there->name(), 100)));
+  const auto differs_at = [](const SchemaEntry& entry) {
+    refuse(fmt::format(
+        "the database's schema differs from stabd's schema at the {}: another program made or "
+        "changed the database",
+        one_line(entry.type + " " + entry.called, 100)));
+  };
+  std::vector<SchemaEntry> missing;
+  for_each_entry(ours.database(), [&](const SchemaEntry& entry) { missing.push_back(entry); });
+  // Forged pages can give the same large entry many times, so no entry is kept, and the first one
+  // that is not ours is the last one that is read.
+  for_each_entry(database, [&](const SchemaEntry& entry) {
+    const auto same = std::ranges::find(missing, entry);
+    if (same == missing.end()) differs_at(entry);
+    missing.erase(same);
+  });
+  if (!missing.empty()) differs_at(missing.front());
 }
 
 std::span<const Step> schema_steps() {
