@@ -63,8 +63,8 @@ Store::Store(const std::string& path, std::unique_ptr<Connection> connection,
 
 Store::~Store() = default;
 
-std::uint64_t Store::bytes_of_user(std::uint32_t uid) const {
-  return sizes_->of_user(uid);
+std::uint64_t Store::bytes_of_users(const std::function<bool(std::uint32_t uid)>& is) const {
+  return sizes_->of_users(is);
 }
 
 std::uint64_t Store::bytes_of_experiment(Id experiment) const {

@@ -144,9 +144,10 @@ class Store : public Reader {
   // again.
   Outcome<void> reopen(Id experiment, std::uint32_t from, std::uint32_t end);
 
-  // The approximate size of a user's experiments, or of one experiment, including rows that are
-  // still being removed.
-  [[nodiscard]] std::uint64_t bytes_of_user(std::uint32_t uid) const;
+  // The approximate size of the experiments of all users for whom is() returns true, or of one
+  // experiment. Rows that nobody sees yet, or that are still being removed, count, too.
+  [[nodiscard]] std::uint64_t bytes_of_users(
+      const std::function<bool(std::uint32_t uid)>& is) const;
   [[nodiscard]] std::uint64_t bytes_of_experiment(Id experiment) const;
 
   // All experiments without their plans, which stay in memory after the first call; later damage to

@@ -448,21 +448,11 @@ Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
   return may_store(uid, plan_bytes);
 }
 
-// The store's sum for one user includes experiments that are still being removed; the summaries
-// leave them out. So the larger number counts.
-std::uint64_t Daemon::bytes_of_account(std::uint32_t uid) const {
-  const auto all = store_->summaries();
-  if (!all) return store_->bytes_of_user(uid);
-  const std::uint32_t account = accounts_.of(uid);
-  std::uint64_t bytes = 0;
-  for (const auto& [id, row] : (*all)->intact())
-    if (accounts_.of(row.experiment.uid) == account) bytes += store_->bytes_of_experiment(id);
-  return std::max(bytes, store_->bytes_of_user(uid));
-}
-
 Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
   if (queue_.is_trusted(uid)) return {};
-  const std::uint64_t bytes = bytes_of_account(uid) + more;
+  const std::uint64_t bytes = more + store_->bytes_of_users([&](std::uint32_t other) {
+    return accounts_.is_same(other, uid);
+  });
   const std::uint64_t most = options_.limits.stored_bytes_of_user;
   if (bytes <= most) return {};
   return fail(fmt::format(

@@ -87,7 +87,6 @@ class Daemon final : private Ending::Steps {
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
   // Whether this user may store `more` bytes in addition.
   [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
-  [[nodiscard]] std::uint64_t bytes_of_account(std::uint32_t uid) const;
 
   // The requests of users about experiments (daemon.cc). The caller has checked that the user
   // may act on the experiment: its owner, root and the daemon's own user may.

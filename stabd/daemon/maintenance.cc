@@ -25,12 +25,14 @@ void Leavings::free_some() {
 }
 
 Result<void> Imports::begin(Asker& client, const archive::Receiver& receiver,
-                            std::shared_ptr<archive::Spool>& spool) {
+                            std::shared_ptr<archive::Spool>& spool, MayStore may_store) {
   auto intake = archive::Intake::open(spool->parts(), receiver);
   if (!intake) return fail(intake.error().message);
-  imports_.add(
-      accounts_.of(receiver.uid),
-      {.client = &client, .uid = receiver.uid, .spool = &spool, .intake = std::move(*intake)});
+  imports_.add(accounts_.of(receiver.uid), {.client = &client,
+                                            .uid = receiver.uid,
+                                            .spool = &spool,
+                                            .may_store = std::move(may_store),
+                                            .intake = std::move(*intake)});
   return {};
 }
 
@@ -44,7 +46,10 @@ void Imports::give_up(const Asker& client) {
 
 store::Outcome<void> Imports::go_on() {
   Import& import = imports_.front();
-  const auto more = import.intake.step(store_);
+  const auto may = import.may_store();
+  const auto more =
+      may ? import.intake.step(store_)
+          : std::unexpected(store::StoreError{.message = may.error().message, .temporary = false});
   if (!more && more.error().temporary) {
     imports_.pass();  // other imports may still succeed
     return std::unexpected(more.error());
@@ -130,8 +135,10 @@ store::Outcome<void> Maintenance::remove(const store::Experiment& experiment,
 }
 
 Result<void> Maintenance::import(Asker& client, const archive::Receiver& receiver,
-                                 std::shared_ptr<archive::Spool>& spool) {
-  if (auto begun = imports_.begin(client, receiver, spool); !begun) return begun;
+                                 std::shared_ptr<archive::Spool>& spool,
+                                 Imports::MayStore may_store) {
+  if (auto begun = imports_.begin(client, receiver, spool, std::move(may_store)); !begun)
+    return begun;
   client.await_answer([this, &client] {
     imports_.give_up(client);
     allow();

@@ -49,10 +49,13 @@ class Imports {
   Imports(store::Store& store, upkeep::Upkeep& upkeep, const Accounts& accounts)
       : store_(store), upkeep_(upkeep), accounts_(accounts) {}
 
+  // Whether the user of an import may store any more.
+  using MayStore = std::function<Result<void>()>;
   // Adds the import of a client's archive. `spool` has the archive's parts. It is the client's own
-  // one, which is released when the client is answered.
+  // one, which is released when the client is answered. `may_store` is asked before each piece,
+  // because the rows may be larger than the archive, and other experiments of the user grow, too.
   Result<void> begin(Asker& client, const archive::Receiver& receiver,
-                     std::shared_ptr<archive::Spool>& spool);
+                     std::shared_ptr<archive::Spool>& spool, MayStore may_store);
   // Call this if the client goes before its answer.
   void give_up(const Asker& client);
   [[nodiscard]] bool empty() const { return imports_.empty(); }
@@ -65,6 +68,7 @@ class Imports {
     Asker* client;
     std::uint32_t uid;
     std::shared_ptr<archive::Spool>* spool;
+    MayStore may_store;
     archive::Intake intake;
   };
 
@@ -94,7 +98,7 @@ class Maintenance {
   // Imports a client's archive, whose parts are in the client's `spool`. The client
   // gets its answer later.
   Result<void> import(Asker& client, const archive::Receiver& receiver,
-                      std::shared_ptr<archive::Spool>& spool);
+                      std::shared_ptr<archive::Spool>& spool, Imports::MayStore may_store);
 
   // Call this whenever trials may have begun or ended.
   void trials_run(bool run);

@@ -80,6 +80,7 @@ using testing::IsEmpty;
 
 class MaintenanceTest : public testing::Test {
  protected:
+  static Result<void> anything() { return {}; }
   static constexpr std::uint32_t ada = 1000;
   static constexpr std::uint32_t bob = 1001;
   static constexpr std::uint32_t first_of_ada = 100'000;  // her subordinate ids
@@ -114,7 +115,7 @@ class MaintenanceTest : public testing::Test {
   }
   void import() {
     send(spool_);
-    ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_));
+    ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_, anything));
   }
   struct Sender {
     std::shared_ptr<archive::Spool> spool{};
@@ -229,6 +230,38 @@ TEST_F(MaintenanceTest, IfTheClientHangsUpTheRowsOfItsImportAreRemoved) {
   EXPECT_EQ(store_->experiments()->intact.size(), 1U);
 }
 
+// An archive may grow while it is imported, and its user's other imports grow beside it.
+TEST_F(MaintenanceTest, AnImportEndsAsSoonAsItsUserStoresTooMuch) {
+  const auto stored = [this] {
+    return store_->bytes_of_users([](std::uint32_t uid) { return uid == ada; });
+  };
+  const std::uint64_t before = stored();
+  std::uint64_t largest = before;
+  const std::uint64_t most = before + before / 2;
+  const auto may_store = [&]() -> Result<void> {
+    largest = std::max(largest, stored());
+    return stored() <= most ? Result<void>() : fail("that is too much");
+  };
+  std::shared_ptr<archive::Spool> second;
+  AskerOfTest other;
+  send(spool_);
+  send(second);
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_, may_store));
+  ASSERT_TRUE(maintenance_->import(other, {.uid = ada}, second, may_store));
+  clock_.pass(1min);
+  for (const AskerOfTest* each : {&client_, &other}) {
+    EXPECT_FALSE(each->awaits);
+    const auto reply = protocol::decode_reply<protocol::ImportReply>(each->got);
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().message, "that is too much");
+  }
+  EXPECT_GT(largest, most);
+  EXPECT_LT(largest, most + before / 2) << "a piece is a third of an experiment";
+  EXPECT_EQ(stored(), before) << "what was imported is removed";
+  EXPECT_THAT(store_->removals().value(), IsEmpty());
+  EXPECT_EQ(store_->experiments()->intact.size(), 1U);
+}
+
 TEST_F(MaintenanceTest, AnImportThatIsGivenUpLeavesNeitherItsMachineNorItsCalibrations) {
   ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
   send(spool_);
@@ -237,7 +270,7 @@ TEST_F(MaintenanceTest, AnImportThatIsGivenUpLeavesNeitherItsMachineNorItsCalibr
   remove();
   clock_.pass(1min);
   ASSERT_FALSE(store_->machine(row_.machine).value());
-  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_, anything));
   clock_.pass(4ms);
   EXPECT_TRUE(store_->machine(row_.machine).value()) << "its id is free again";
   client_.go();
@@ -250,7 +283,7 @@ TEST_F(MaintenanceTest, ABelievedImportAddsItsCalibrations) {
   ASSERT_TRUE(store_->add_calibrations({store::example_calibration(row_.machine, 0)}));
   send(spool_);
   store::Remembering::inside("DELETE FROM calibration");
-  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada, .believed = true}, spool_, anything));
   clock_.pass(1s);
   EXPECT_FALSE(client_.awaits);
   EXPECT_EQ(store_->calibrations(row_.machine)->size(), 1U);
@@ -261,9 +294,9 @@ TEST_F(MaintenanceTest, ImportsAndRemovalsTakeTurns) {
   std::shared_ptr<archive::Spool> second;
   send(second);
   remove();
-  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_));
+  ASSERT_TRUE(maintenance_->import(client_, {.uid = ada}, spool_, anything));
   AskerOfTest other;
-  ASSERT_TRUE(maintenance_->import(other, {.uid = ada}, second));
+  ASSERT_TRUE(maintenance_->import(other, {.uid = ada}, second, anything));
   clock_.pass(9ms);
   EXPECT_TRUE(client_.awaits && other.awaits);
   EXPECT_LT(trials_left(), 300U);
@@ -279,10 +312,10 @@ TEST_F(MaintenanceTest, ImportsOfSubordinateIdsTakeTheTurnsOfTheirOwner) {
   std::uint32_t uid = first_of_ada;
   for (Sender& each : of_ada) {
     send(each.spool);
-    ASSERT_TRUE(maintenance_->import(each.client, {.uid = uid++}, each.spool));
+    ASSERT_TRUE(maintenance_->import(each.client, {.uid = uid++}, each.spool, anything));
   }
   send(of_bob.spool);
-  ASSERT_TRUE(maintenance_->import(of_bob.client, {.uid = bob}, of_bob.spool));
+  ASSERT_TRUE(maintenance_->import(of_bob.client, {.uid = bob}, of_bob.spool, anything));
   for (int i = 0; i < 10'000 && of_bob.client.awaits; ++i) clock_.pass(1ms);
   EXPECT_FALSE(of_bob.client.awaits);
   EXPECT_GE(std::ranges::count_if(of_ada, [](const Sender& each) { return each.client.awaits; }),

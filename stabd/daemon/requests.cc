@@ -688,7 +688,7 @@ Result<void> Daemon::begin_import(Connection& client) {
   if (auto may = may_store(peer.uid, client.spool->bytes()); !may) return may;
   return maintenance_.import(
       client, {.uid = peer.uid, .gid = peer.gid, .believed = queue_.is_trusted(peer.uid)},
-      client.spool);
+      client.spool, [this, uid = peer.uid] { return may_store(uid, 0); });
 }
 
 }  // namespace stab::daemon

@@ -146,10 +146,10 @@ std::uint64_t Sizes::of_experiment(Id experiment) const {
   return known == known_.end() ? 0 : static_cast<std::uint64_t>(known->second.bytes);
 }
 
-std::uint64_t Sizes::of_user(std::uint32_t uid) const {
+std::uint64_t Sizes::of_users(const std::function<bool(std::uint32_t uid)>& is) const {
   std::uint64_t bytes = 0;
   for (const auto& [experiment, size] : known_)
-    if (size.uid == uid) bytes += static_cast<std::uint64_t>(size.bytes);
+    if (is(size.uid)) bytes += static_cast<std::uint64_t>(size.bytes);
   return bytes;
 }
 

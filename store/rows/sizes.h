@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -35,7 +36,7 @@ class Sizes {
   void committed();
 
   [[nodiscard]] std::uint64_t of_experiment(Id experiment) const;
-  [[nodiscard]] std::uint64_t of_user(std::uint32_t uid) const;
+  [[nodiscard]] std::uint64_t of_users(const std::function<bool(std::uint32_t uid)>& is) const;
 
  private:
   struct Size {
