@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -12,11 +13,13 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "protocol/lines.h"
@@ -59,6 +62,20 @@ class Hostile : public ::testing::Test {
                        lab_.folder())
         .out;
   }
+
+  // From now on these commands of a shell run in place of each worker. Its socket is descriptor 3.
+  void replace_worker(const std::string& commands) {
+    lab_.end_daemon(SIGTERM);
+    lab_.copy_stabd();
+    ASSERT_TRUE(lab_.start_daemon());
+    // The processes that read plans stay what they are.
+    std::filesystem::rename(lab_.path("stabd"), lab_.path("stabd.real"));
+    lab_.write("stabd",
+               "#!/bin/sh\n[ \"$1\" = --worker ] || exec " + lab_.path("stabd.real") + " \"$@\"\n" +
+                   commands,
+               true);
+  }
+  void put_worker_back() { std::filesystem::rename(lab_.path("stabd.real"), lab_.path("stabd")); }
 
   int build(const std::string& command, const std::string& more = "") {
     lab_.write("build.sh", "#!/bin/sh\n" + command + "\n", true);
@@ -277,17 +294,9 @@ TEST_F(Hostile, AStoppedWorkerCostsItsExperimentAndNotTheQueue) {
 
 // A worker has the rights of its trials, which may have taken it over.
 TEST_F(Hostile, WhatAWorkerPrintsIsLoggedWithoutControlCharactersAndHasABound) {
-  lab_.end_daemon(SIGTERM);
-  lab_.copy_stabd();
-  ASSERT_TRUE(lab_.start_daemon());
-  // What reads plans stays what it is.
-  std::filesystem::rename(lab_.path("stabd"), lab_.path("stabd.real"));
-  lab_.write("stabd",
-             "#!/bin/sh\n[ \"$1\" = --worker ] || exec " + lab_.path("stabd.real") +
-                 " \"$@\"\n"
-                 "printf 'a\\033]0;title\\007 line\\n[2026-01-01 00:00:00.000] forged' >&2\n"
-                 "i=0\nwhile [ $i -lt 20000 ]; do echo \"0123456789 $i\"; i=$((i+1)); done\n",
-             true);
+  replace_worker(
+      "printf 'a\\033]0;title\\007 line\\n[2026-01-01 00:00:00.000] forged' >&2\n"
+      "i=0\nwhile [ $i -lt 20000 ]; do echo \"0123456789 $i\"; i=$((i+1)); done\n");
   const int id = lab_.submit("healthy.toml");
   ASSERT_TRUE(lab_.wait_until_final(id));
   EXPECT_EQ(lab_.state(id), "failed");
@@ -301,14 +310,7 @@ TEST_F(Hostile, WhatAWorkerPrintsIsLoggedWithoutControlCharactersAndHasABound) {
 
 // The descriptor of its log is then that of a client that comes, whose requests stay heard.
 TEST_F(Hostile, AWorkerThatClosesItsLogMakesNoClientUnheard) {
-  lab_.end_daemon(SIGTERM);
-  lab_.copy_stabd();
-  ASSERT_TRUE(lab_.start_daemon());
-  std::filesystem::rename(lab_.path("stabd"), lab_.path("stabd.real"));
-  lab_.write("stabd",
-             "#!/bin/sh\n[ \"$1\" = --worker ] || exec " + lab_.path("stabd.real") +
-                 " \"$@\"\nexec >&- 2>&-\n: >" + lab_.path("closed") + "\nsleep 1\n",
-             true);
+  replace_worker("exec >&- 2>&-\n: >" + lab_.path("closed") + "\nsleep 1\n");
   const int id = lab_.submit("healthy.toml");
   while (!std::filesystem::exists(lab_.path("closed"))) usleep(1000);
   usleep(100'000);  // stabd sees it
@@ -322,6 +324,62 @@ TEST_F(Hostile, AWorkerThatClosesItsLogMakesNoClientUnheard) {
     pollfd answer{each.get(), POLLIN, 0};
     EXPECT_EQ(poll(&answer, 1, 10'000), 1);
   }
+}
+
+// Answers of 57 MB: a line without a structure, a text, and several lines that are as long, and have
+// as many values, as an answer may have. The first request is answered as a worker would.
+TEST_F(Hostile, AnAnswerOf57MegabytesIsRefusedAndOthersAreAnsweredMeanwhile) {
+#ifdef STAB_SANITIZED
+  constexpr bool plain = false;  // a sanitizer keeps freed memory, and takes its time
+#else
+  constexpr bool plain = true;
+#endif
+  constexpr std::size_t bytes = 57'000'000;
+  protocol::RunReply run;
+  run.samples = {
+      {.measure = "m", .values = std::vector<double>(260'000, -1.2345678901234567e-300)}};
+  run.stderr_tail.assign(1'000'000, 'x');
+  const std::string largest = protocol::encode(run) + "\n";
+  ASSERT_LT(largest.size(), protocol::max_work_line);
+  ASSERT_GT(largest.size(), protocol::max_work_line * 3 / 4);
+  std::string several;
+  while (several.size() < bytes) several += largest;
+
+  cpu_set_t cpus;
+  ASSERT_EQ(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+  unsigned cpu = 0;
+  while (!CPU_ISSET(cpu, &cpus)) ++cpu;
+  lab_.write("ready",
+             protocol::encode(protocol::SetupReply{.trial_cpus = std::to_string(cpu)}) + "\n");
+  replace_worker("read -r request <&3\ncat " + lab_.path("ready") + " >&3\nread -r request <&3\n" +
+                 "echo \"$request\" >>" + lab_.path("asked") + "\ncat " + lab_.path("reply") +
+                 " >&3\nread -r request <&3\n");
+  ASSERT_EQ(lab_.ctl({"list"}).code, 0);
+  const std::size_t before = peak_memory_kb(lab_.daemon());
+  ASSERT_GT(before, 0U);
+  for (const std::string& reply :
+       {std::string(bytes, 'x') + "\n",
+        R"({"kind":"run","status":"ok","stderr_tail":")" + std::string(bytes, 'x') + "\"}\n",
+        several}) {
+    SCOPED_TRACE(reply.substr(0, 40));
+    lab_.write("reply", reply);
+    std::filesystem::remove(lab_.path("asked"));
+    const int id = lab_.submit("healthy.toml");
+    ASSERT_NE(id, 0);
+    ASSERT_TRUE(lab_.wait_until_final(id)) << "each look at it is an answer to 'list'";
+    EXPECT_EQ(lab_.state(id), "failed");
+    const auto asked = read_file(lab_.path("asked"), 1 << 20);
+    EXPECT_THAT(asked.value_or(""), HasSubstr("\"kind\":\"run\""));
+    for (const json& trial : lab_.trials(id)) EXPECT_EQ(trial["status"], "not_started") << trial;
+  }
+  EXPECT_LT(peak_memory_kb(lab_.daemon()) - before, (plain ? 64U : 256U) << 10U);
+  const Output said = lab_.ctl({"status", "--daemon", "--json"});
+  ASSERT_EQ(said.code, 0) << said.err;
+  // Its own CPU time is measured, which a machine that is busy does not make longer.
+  const auto longest = json::parse(said.out)["loop_computes_longest_ns"].get<std::int64_t>();
+  if (plain) EXPECT_LT(longest, 1'000'000'000);
+  put_worker_back();
+  expect_healthy();
 }
 
 TEST_F(Hostile, ADamagedExperimentIsRefusedAndNamedAndTheOthersGoOn) {
