@@ -20,6 +20,7 @@
 
 #include <array>
 #include <csignal>
+#include <sstream>
 #include <string>
 
 #include "base/fd.h"
@@ -110,6 +111,22 @@ TEST_P(ContainmentTest, NoStreamOfOursIsItsOwn) {
   ASSERT_TRUE(child) << child.error().message;
   // (Seen from another mount namespace a path may begin outside of our root.)
   EXPECT_THAT(read_all(pipe), MatchesRegex("([^\n]*/dev/null\n){3}"));
+  waitpid(child->pid, nullptr, 0);
+}
+
+// Its pid, its session and its terminal are numbers in its namespace.
+TEST_P(ContainmentTest, ItHasASessionOfItsOwnAndSoNoTerminalOfOurs) {
+  Pipe pipe;
+  const auto child = start("echo $$ $(cut -d' ' -f6,7 /proc/$$/stat) >&3", GetParam(), pipe);
+  ASSERT_TRUE(child) << child.error().message;
+  std::istringstream numbers(read_all(pipe));
+  pid_t pid = -1;
+  pid_t session = -1;
+  int terminal = -1;
+  numbers >> pid >> session >> terminal;
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(session, pid);
+  EXPECT_EQ(terminal, 0);
   waitpid(child->pid, nullptr, 0);
 }
 

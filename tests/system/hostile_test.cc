@@ -196,6 +196,9 @@ TEST_F(Hostile, FilesInMemoryCountForTheLimitOfMemory) {
       "1048576; for (1..1500) { syswrite($h, $m) }\"]\n"
       "[[benchmark]]\nname = \"shm\"\n"
       "run = [\"dd\", \"if=/dev/zero\", \"of=/dev/shm/big\", \"bs=1M\", \"count=300\"]\n"
+      "[[benchmark]]\nname = \"segment\"\n"
+      "run = [\"perl\", \"-e\", \"my $id = shmget(0, 300 << 20, 01600) // die; for (0..299) { "
+      "shmwrite($id, 'x' x 1048576, $_ << 20, 1048576) or die }\"]\n"
       "[[benchmark]]\nname = \"prepared\"\n"
       // It has no limit in a command beside the trial.
       "prepare = \"dd if=/dev/zero of=/dev/shm/big bs=1M count=300\"\nrun = [\"true\"]\n"
@@ -205,7 +208,7 @@ TEST_F(Hostile, FilesInMemoryCountForTheLimitOfMemory) {
   ASSERT_NE(id, 0);
   ASSERT_TRUE(lab_.wait_until_final(id));
   const json trials = lab_.trials(id);
-  EXPECT_EQ(trials.size(), 8U);
+  EXPECT_EQ(trials.size(), 10U);
   for (const json& trial : trials) {
     const bool within = trial["benchmark"] == "within" || trial["benchmark"] == "prepared";
     EXPECT_EQ(trial["status"], within ? "ok" : "over_limit")
@@ -326,8 +329,9 @@ TEST_F(Hostile, AWorkerThatClosesItsLogMakesNoClientUnheard) {
   }
 }
 
-// Answers of 57 MB: a line without a structure, a text, and several lines that are as long, and have
-// as many values, as an answer may have. The first request is answered as a worker would.
+// Answers of 57 MB: a line without a structure, a text, short lines, and lines that are as long, and
+// have as many values, as an answer may have. And one that is as deep as it can be. The first
+// request is answered as a worker would.
 TEST_F(Hostile, AnAnswerOf57MegabytesIsRefusedAndOthersAreAnsweredMeanwhile) {
 #ifdef STAB_SANITIZED
   constexpr bool plain = false;  // a sanitizer keeps freed memory, and takes its time
@@ -344,6 +348,8 @@ TEST_F(Hostile, AnAnswerOf57MegabytesIsRefusedAndOthersAreAnsweredMeanwhile) {
   ASSERT_GT(largest.size(), protocol::max_work_line * 3 / 4);
   std::string several;
   while (several.size() < bytes) several += largest;
+  std::string flood;
+  while (flood.size() < bytes) flood += "{\"kind\":\"run\"}\n";
 
   cpu_set_t cpus;
   ASSERT_EQ(sched_getaffinity(0, sizeof cpus, &cpus), 0);
@@ -359,8 +365,8 @@ TEST_F(Hostile, AnAnswerOf57MegabytesIsRefusedAndOthersAreAnsweredMeanwhile) {
   ASSERT_GT(before, 0U);
   for (const std::string& reply :
        {std::string(bytes, 'x') + "\n",
-        R"({"kind":"run","status":"ok","stderr_tail":")" + std::string(bytes, 'x') + "\"}\n",
-        several}) {
+        R"({"kind":"run","status":"ok","stderr_tail":")" + std::string(bytes, 'x') + "\"}\n", flood,
+        several, std::string(protocol::max_work_line - 1, '[') + "\n"}) {
     SCOPED_TRACE(reply.substr(0, 40));
     lab_.write("reply", reply);
     std::filesystem::remove(lab_.path("asked"));

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -268,6 +269,32 @@ TEST_F(Users, ReachNothingOfTheirWorker) {
   }
 }
 
+// It reaches all processes of its user that it sees, which are those of the trial.
+TEST_F(Users, WhoseTrialKillsAllThatItMayEndNothingElse) {
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  lab_.write("61234/kill.sh",
+             "#!/bin/sh\n[ \"$(readlink /proc/self/ns/pid)\" = '" +
+                 fs::read_symlink("/proc/self/ns/pid").string() +
+                 "' ] && exit\necho killed >>told\nkill -9 -1\n",
+             true);
+  lab_.write("61234/kill.toml",
+             "[experiment]\nname = \"kill\"\n[[benchmark]]\nname = \"b\"\nrun = [\"./kill.sh\"]\n"
+             "repetitions = 2\n");
+  auto sleep = command(ada, {});
+  sleep.resize(sleep.size() - 3);  // without stabctl and its socket
+  sleep.insert(sleep.end(), {"/bin/sleep", "1000"});
+  const pid_t bystander = start_program(sleep, lab_.folder(), lab_.path("sleep.log"));
+  as(ada, {"submit", "--wait", lab_.path("61234/kill.toml")});
+  EXPECT_EQ(as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
+  EXPECT_EQ(waitpid(bystander, nullptr, WNOHANG), 0) << "it was killed, too";
+  kill(bystander, SIGKILL);
+  waitpid(bystander, nullptr, 0);
+  const std::string state = json::parse(as(ada, {"list", "--json"}).out).front()["state"];
+  EXPECT_TRUE(state == "done" || state == "failed") << state;
+  if (!fs::exists(own + "told")) GTEST_SKIP() << "trials have no pid namespaces here";
+}
+
 // A key in our user keyring, until the end of the test.
 class KeyOfUser {
  public:
@@ -410,7 +437,7 @@ TEST_F(Users, FindNoKeysOfEachOther) {
 }
 
 // The worker opens the stdin of a trial, and copies the sources of a build.
-TEST_F(Users, GetNothingOfAFileOfRootsAsStdinOrByALinkAmongTheirSources) {
+TEST_F(Users, GetNothingOfAFileOfRootsAsStdinOrByALinkAmongTheirSourcesOrAsTheirOutput) {
   const std::string text = "stabd-test-text-of-root";
   const std::string secret = lab_.path("secret.txt");
   lab_.write("secret.txt", text + "\n");
@@ -424,7 +451,12 @@ TEST_F(Users, GetNothingOfAFileOfRootsAsStdinOrByALinkAmongTheirSources) {
              "[experiment]\nname = \"linked\"\n[[benchmark]]\nname = \"b\"\n"
              "build = \"cat linked.txt && cp linked.txt ${OUT}\"\nsources = [\"linked.txt\"]\n"
              "run = [\"sh\", \"-c\", \"cat ${OUT} >&2\"]\nrepetitions = 1\n");
-  for (const char* plan : {"stdin", "linked"}) {
+  lab_.write("61234/output.toml",
+             "[experiment]\nname = \"output\"\n[[benchmark]]\nname = \"b\"\nbuild = \"ln -s " +
+                 secret +
+                 " ${OUT}\"\nsources = [\"b.c\"]\nrun = [\"sh\", \"-c\", \"cat ${OUT} >&2\"]\n"
+                 "repetitions = 1\n");
+  for (const char* plan : {"stdin", "linked", "output"}) {
     const Output run = as(ada, {"submit", "--wait", "--fail-on", "trials",
                                 lab_.path("61234/" + std::string(plan) + ".toml")});
     EXPECT_EQ(run.code, 5) << plan << run.err;
@@ -435,7 +467,7 @@ TEST_F(Users, GetNothingOfAFileOfRootsAsStdinOrByALinkAmongTheirSources) {
   EXPECT_THAT(trials[0]["reason"].get<std::string>(),
               HasSubstr("cannot open the stdin file " + secret));
   EXPECT_THAT(as(ada, {"logs", "2"}).out, HasSubstr("cat: linked.txt"));
-  for (const char* id : {"1", "2"})
+  for (const char* id : {"1", "2", "3"})
     for (const std::vector<std::string>& words : {std::vector<std::string>{"logs", id},
                                                   {"export", id},
                                                   {"export", "--format", "json", id},
