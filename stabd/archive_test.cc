@@ -432,6 +432,11 @@ class ForgedPages {
 
   // A record with these texts, a page's number, and NULL.
   static std::string record(const std::vector<std::string>& texts, Number page);
+  // How much longer a record must be so that its cell has the fewest bytes in its page.
+  static std::size_t missing(const std::string& record) {
+    const std::size_t kept = in_page(record.size(), most_in_table);
+    return kept > least ? size - 4 - (kept - least) : 0;
+  }
 
  private:
   // A page with cells, which is a part of a table's or an index's tree.
@@ -649,6 +654,7 @@ ForgedPages::Number ForgedPages::add_leaf(const std::string& record, std::size_t
     }
   }
   const std::size_t place = size - cell.size();
+  EXPECT_LE(8 + 2 * cells, place) << "there is no room for so many pointers";
   put(place_of(leaf), leaf_of_table, 1);
   put(place_of(leaf) + 3, cells, 2);
   put(place_of(leaf) + 5, place, 2);
@@ -802,7 +808,7 @@ TEST_F(DamagedPartsTest, AreRefusedOrGiveRowsOfTheArchive) {
 TEST_F(DamagedPartsTest, MayLieAboutThePagesWhereTablesBegin) {
   std::vector<std::pair<std::string, std::int64_t>> begins;
   {
-    SQLite::Database parts(spool_->parts());
+    SQLite::Database parts(spool_->parts(), SQLite::OPEN_READWRITE);
     SQLite::Statement all(parts, "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0");
     while (all.executeStep())
       begins.emplace_back(all.getColumn(0).getString(), all.getColumn(1).getInt64());
@@ -834,7 +840,7 @@ TEST_F(DamagedPartsTest, MayLieAboutThePagesWhereTablesBegin) {
 class RepeatedSchemaTest : public DamagedPartsTest {
  protected:
   std::string record_of_index(const std::string& type) {
-    SQLite::Database parts(spool_->parts());
+    SQLite::Database parts(spool_->parts(), SQLite::OPEN_READWRITE);
     SQLite::Statement index(
         parts, "SELECT name, tbl_name, rootpage FROM sqlite_schema WHERE sql IS NULL LIMIT 1");
     EXPECT_TRUE(index.executeStep());
@@ -867,7 +873,9 @@ void forget_peak() {
 
 TEST_F(RepeatedSchemaTest, IsNotHeldInMemory) {
   ForgedPages pages(parts_);
-  pages.add_to_schema(pages.add_leaf(record_of_index(std::string(2'000'000, 't')), 500));
+  std::string type(2'000'000, 't');
+  type.append(ForgedPages::missing(record_of_index(type)), 't');
+  pages.add_to_schema(pages.add_leaf(record_of_index(type), 500));
   forget_peak();
   const std::size_t before = peak();
   EXPECT_NE(import(pages.bytes()), "");
