@@ -56,9 +56,15 @@ void add(Count& sum, Count more) {
   if (more) sum = sum_of(sum.value_or(0), *more);
 }
 
-void add_note(std::string& note, const std::string& more) {
+void add_notes(std::string& note, const std::string& more) {
   if (more.empty() || note.contains(more) || note.size() > max_note) return;
   note += (note.empty() ? "" : "; ") + one_line(more, max_note);
+}
+
+// Readers take notes apart at "; " (results/sums.cc), so one note never contains these characters.
+void add_note(std::string& note, std::string one) {
+  for (std::size_t at = 0; (at = one.find("; ", at)) != std::string::npos;) one[at] = ',';
+  add_notes(note, one);
 }
 
 void add_own_note(std::string& note, std::string_view more) {
@@ -328,7 +334,7 @@ class ReportReader {
       report = found->report;
     else if (!processes_.empty())
       report = together();
-    add_note(report.layout.note, note_);
+    add_notes(report.layout.note, note_);
     return report;
   }
 
@@ -393,7 +399,7 @@ class ReportReader {
       keep_if_same(all.random_stack, next.random_stack);
       keep_if_same(all.random_heap, next.random_heap);
       keep_if_same(all.repeated, next.repeated);
-      add_note(all.note, next.note);
+      add_notes(all.note, next.note);
       if (next.epochs) all.epochs = std::min(all.epochs.value_or(*next.epochs), *next.epochs);
       add(all.given_up, next.given_up);
       add(all.epochs_ns, next.epochs_ns);

@@ -96,9 +96,9 @@ void add_epochs(Line& line, const EpochCounts& epochs) {
 }
 
 constexpr const char* no_pads =
-    "no stack frame of the executable has a pad, because szc could not add any (only some versions "
-    "of clang make room for pads in all functions; szc --stab-version lists these versions, and "
-    "szc --stab-explain gives each function's reason)";
+    "no stack frame of the executable has a pad, because szc could not add any (szc --stab-version "
+    "lists the versions of clang that make room for pads in all functions, and szc --stab-explain "
+    "gives each function's reason)";
 
 constexpr const char* no_frames_for_pads =
     "no stack frame of the executable can have a pad, because the movable functions make no "

@@ -248,9 +248,10 @@ TEST_F(Layout, TheReportSaysWhyAClangWithoutAPassMakesNoPads) {
     return frames == random.end() ? json() : *frames;
   };
   const std::string why =
-      "no stack frame of the executable has a pad, because szc could not add any (only some "
-      "versions of clang make room for pads in all functions; szc --stab-version lists these "
-      "versions, and szc --stab-explain gives each function's reason)";
+      "no stack frame of the executable has a pad, because szc could not add any (szc "
+      "--stab-version lists the versions of clang that make room for pads in all functions, and "
+      "szc "
+      "--stab-explain gives each function's reason)";
   const json without = frames_of("without", lab_.path("clang-15"));
   EXPECT_EQ(without["random"], false) << without;
   EXPECT_THAT(without["why_not"].dump(), HasSubstr(why));
