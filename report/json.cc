@@ -114,17 +114,18 @@ Json list_json(const std::vector<Row>& rows) {
   return list;
 }
 
+}  // namespace
+
 Json value_json(const Value& value) {
   if (const auto* const number = std::get_if<double>(&value)) return or_null(*number);
   if (const auto* const row = std::get_if<Row>(&value)) return row_json(*row);
   if (const auto* const rows = std::get_if<std::vector<Row>>(&value)) return list_json(*rows);
   if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* const texts = std::get_if<std::vector<std::string>>(&value)) return *texts;
   if (const auto* const count = std::get_if<std::uint64_t>(&value)) return *count;
   if (const auto* const is = std::get_if<bool>(&value)) return *is;
   return nullptr;
 }
-
-}  // namespace
 
 Json row_json(const Row& row) {
   Json made = Json::object();

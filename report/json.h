@@ -26,7 +26,8 @@ std::string analysis_json(const std::string& source, const stats::Analysis& anal
 
 // The parts of a report's JSON that are about an analysis.
 
-// The fields of a row that have keys, or all rows of a section, as JSON (section.h).
+// A value, the fields of a row that have keys, or all rows of a section, as JSON (section.h).
+nlohmann::ordered_json value_json(const Value& value);
 nlohmann::ordered_json row_json(const Row& row);
 nlohmann::ordered_json rows_json(const Section& section);
 

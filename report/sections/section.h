@@ -26,10 +26,10 @@ struct Field;
 // headings, in the same order, except rows without cells, which are gaps in the text. If JSON
 // leaves a field out of some rows, these rows have a field without a key in its place.
 using Row = std::vector<Field>;
-// The JSON value of a cell. std::monostate is null, a Row is an object, and several Rows are a list
-// of objects.
-using Value =
-    std::variant<std::monostate, bool, std::uint64_t, double, std::string, Row, std::vector<Row>>;
+// The JSON value of a cell. std::monostate is null, several strings are a list, a Row is an object,
+// and several Rows are a list of objects.
+using Value = std::variant<std::monostate, bool, std::uint64_t, double, std::string,
+                           std::vector<std::string>, Row, std::vector<Row>>;
 
 // A cell together with its column.
 struct Field {
