@@ -39,6 +39,7 @@
 #include "protocol/codec.h"
 #include "protocol/document.h"
 #include "protocol/paths.h"
+#include "report/json.h"
 #include "report/model.h"
 #include "results/prediction.h"
 #include "stabd/daemon/session/schedule.h"
@@ -373,21 +374,6 @@ std::string drawn_text(const plan::Plan& plan) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-ordered_json detectable_json(const Design& design) {
-  ordered_json list = ordered_json::array();
-  for (const Detectable& each : design.detectable)
-    list.push_back({{"benchmark",
-                     each.benchmark.empty() ? ordered_json(nullptr) : ordered_json(each.benchmark)},
-                    {"programs", key_of(each.scope)},
-                    {"treatment", each.treatment},
-                    {"sd", each.sd},
-                    {"power", results::prediction::planned_power},
-                    {"change", each.change},
-                    {"error_df", each.error_df},
-                    {"comparisons", each.comparisons}});
-  return list;
-}
-
 void print_comparisons(const Design& design, bool given) {
   const std::string source =
       given || !design.pilot ? "--noise" : fmt::format("experiment {}", design.pilot->id);
@@ -435,6 +421,9 @@ ordered_json as_json(const Design& design) {
                       {"formula", entry.model.formula},
                       {"terms", terms}});
   }
+  ordered_json detectable = ordered_json::array();
+  for (const Detectable& each : design.detectable)
+    detectable.push_back(report::row_json(detectable_row(each)));
   ordered_json root = {
       {"name", design.plan.name},
       {"design", plan::to_string(design.plan.design.kind)},
@@ -447,8 +436,8 @@ ordered_json as_json(const Design& design) {
                                        : ordered_json(nullptr)},
       {"time_ns", design.plan.design.time ? ordered_json(design.plan.design.time->count())
                                           : ordered_json(nullptr)},
-      {"exclude", exclusion_json(design.plan, readings_here())},
-      {"wait_for_quiet", wait_json(design.plan)},
+      {"exclude", report::value_json(exclusions(design.plan, readings_here()))},
+      {"wait_for_quiet", report::value_json(quiet_wait(design.plan))},
       {"machines", design.plan.machines ? ordered_json(plan::describe(*design.plan.machines))
                                         : ordered_json(nullptr)},
       {"nodes", design.nodes.empty()
@@ -458,22 +447,20 @@ ordered_json as_json(const Design& design) {
       {"cpus_here", cpus_json(design.plan)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
-      {"revisions", revisions_json(design.plan)},
+      {"revisions", report::value_json(revisions(design.plan))},
       {"randomized", runtime_text(design)},
       {"drawn", drawn_text(design.plan)},
       {"estimated_ns",
        design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
-      {"smallest_detectable", detectable_json(design)},
+      {"smallest_detectable", detectable},
       {"study", study_words(design.plan)},
       {"blocks_for_precision", design.blocks_for_precision
                                    ? ordered_json(*design.blocks_for_precision)
-                                   : ordered_json(nullptr)},
-      {"counters", counters_json(design.plan, design.counters)},
-      {"rotate", rotate_json(design.plan, design.counters)},
-      {"profile", profile_json(design.plan, design.counters)},
-      {"measures", measures_json(design.plan)},
-      {"simulated", design.plan.simulated},
-      {"models", models}};
+                                   : ordered_json(nullptr)}};
+  root.update(report::row_json(events(design.plan, design.counters)));
+  root.update(report::row_json(measures(design.plan)));
+  root["simulated"] = design.plan.simulated;
+  root["models"] = models;
   add_comparisons(design.plan, design.families, design.detectable, root);
   for (const std::string& warning : warnings_of(design)) root["warnings"].push_back(warning);
   return root;
@@ -508,6 +495,10 @@ void print_duration(const Design& design) {
       format_duration(most));
 }
 
+void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+}
+
 void print(const Design& design) {
   const auto count = [](std::size_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
@@ -532,12 +523,10 @@ void print(const Design& design) {
     fmt::print("  cell {}: {}\n", i + 1, cell_text(design, design.expansion.cells[i]));
   if (design.expansion.cells.size() > shown)
     fmt::print("  and {} more\n", design.expansion.cells.size() - shown);
-  for (const std::string& line : revision_lines(design.plan)) fmt::print("{}\n", line);
-  for (const std::string& line : study_words(design.plan)) fmt::print("{}\n", line);
-  if (!design.plan.exclude.empty())
-    for (const std::string& line : exclusion_lines(design.plan, readings_here()))
-      fmt::print("{}\n", line);
-  for (const std::string& line : wait_lines(design.plan)) fmt::print("{}\n", line);
+  print_lines(value_lines(revisions(design.plan)));
+  print_lines(study_words(design.plan));
+  print_lines(value_lines(exclusions(design.plan, readings_here())));
+  print_lines(value_lines(quiet_wait(design.plan)));
   if (const auto& machines = design.plan.machines)
     fmt::print("trials run on {}{}; the answer applies to {}\n", plan::describe(*machines),
                machines->nodes == 1 ? "" : ", which run equal parts of the blocks at the same time",
@@ -552,9 +541,8 @@ void print(const Design& design) {
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
-  for (const std::string& line : counter_lines(design.plan, design.counters))
-    fmt::print("{}\n", line);
-  for (const std::string& line : measure_lines(design.plan)) fmt::print("{}\n", line);
+  print_lines(value_lines(events(design.plan, design.counters)));
+  print_lines(value_lines(measures(design.plan)));
   if (design.plan.simulated)
     fmt::print(
         "simulated: every trial runs under valgrind's cachegrind and takes 20 to 100 times as "

@@ -29,13 +29,19 @@
 #include "plan/measures/formula.h"
 #include "plan/measures/output.h"
 #include "plan/plan.h"
-#include "report/json.h"
+#include "report/sections/section.h"
 #include "results/exclusion.h"
 
 namespace stab::client {
 namespace {
 
 using nlohmann::ordered_json;
+using report::column;
+using report::json_only;
+using report::known;
+using report::Row;
+using report::shown_only;
+using report::Value;
 using results::prediction::OwnError;
 using results::prediction::planned_power;
 using stats::Scope;
@@ -86,13 +92,23 @@ std::string warning(const plan::Plan& plan, const Family& family,
       family.more);
 }
 
-std::string detectable_line(const Detectable& each) {
-  return fmt::format("    {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)",
-                     each.benchmark.empty() ? "over all benchmarks" : each.benchmark,
-                     each.treatment, 100 * each.change, 100 * each.sd);
+void add_lines(const Value& value, std::vector<std::string>& lines) {
+  if (const auto* const rows = std::get_if<std::vector<Row>>(&value))
+    for (const Row& row : *rows) add_lines(row, lines);
+  if (const auto* const row = std::get_if<Row>(&value))
+    for (const report::Field& field : *row) {
+      if (!field.text.empty()) lines.push_back(field.text);
+      add_lines(field.value, lines);
+    }
 }
 
 }  // namespace
+
+std::vector<std::string> value_lines(const Value& value) {
+  std::vector<std::string> lines;
+  add_lines(value, lines);
+  return lines;
+}
 
 std::string words_of(const plan::Plan& plan, Scope scope) {
   if (plan::tells_machines_apart(plan, plan.analysis.response)) {
@@ -107,6 +123,20 @@ std::string words_of(const plan::Plan& plan, Scope scope) {
 std::string key_of(Scope scope) {
   if (scope == Scope::these) return "these";
   return scope == Scope::like_these ? "like-these" : "";
+}
+
+Row detectable_row(const Detectable& each) {
+  return {column("benchmark", known(each.benchmark), "",
+                 fmt::format("    {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)",
+                             each.benchmark.empty() ? "over all benchmarks" : each.benchmark,
+                             each.treatment, 100 * each.change, 100 * each.sd)),
+          json_only("programs", key_of(each.scope)),
+          json_only("treatment", each.treatment),
+          json_only("sd", each.sd),
+          json_only("power", planned_power),
+          json_only("change", each.change),
+          json_only("error_df", each.error_df),
+          json_only("comparisons", each.comparisons)};
 }
 
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
@@ -136,7 +166,7 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
                                  : "",
           source));
     for (const Detectable& each : detectable)
-      if (each.scope == family.scope) lines.push_back(detectable_line(each));
+      if (each.scope == family.scope) add_lines(detectable_row(each), lines);
     if (family.fewest_df() < few_df)
       lines.push_back("  warning: " + warning(plan, family, detectable));
   }
@@ -217,76 +247,48 @@ std::vector<counters::Reading> readings_here() {
   return readings;
 }
 
-std::vector<std::string> exclusion_lines(const plan::Plan& plan,
-                                         std::span<const counters::Reading> here) {
-  std::vector<std::string> lines;
+Value exclusions(const plan::Plan& plan, std::span<const counters::Reading> here) {
+  if (plan.exclude.empty()) return {};
+  std::vector<Row> rules;
   for (const plan::Exclusion& rule : plan.exclude) {
     const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
-    lines.push_back(fmt::format("excluded if {} ({})", plan::describe(rule), quantity.meaning));
-    if (const std::string one = words_of_one(rule, quantity); !one.empty())
-      lines.push_back("  " + one);
-    if (const std::string why = why_absent(quantity, here); !why.empty())
-      lines.push_back(fmt::format("  warning: this rule excludes nothing here: {}", why));
-  }
-  if (!lines.empty())
-    lines.push_back(
-        plan.exclude_repeats == 0
-            ? std::string("excluded trials are not repeated (exclude_repeats = 0)")
-            : fmt::format(
-                  "excluded trials are repeated at the end of their block, up to {} time{} each",
-                  plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"));
-  return lines;
-}
-
-nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
-                                      std::span<const counters::Reading> here) {
-  if (plan.exclude.empty()) return nullptr;
-  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
-  for (const plan::Exclusion& rule : plan.exclude) {
-    const plan::Quantity& quantity = *plan::find_quantity(rule.quantity);
+    const std::string when = plan::describe(rule);
+    const std::string one = words_of_one(rule, quantity);
     const std::string why = why_absent(quantity, here);
-    rules.push_back({{"when", plan::describe(rule)},
-                     {"meaning", quantity.meaning},
-                     {"absent_here", why.empty() ? nlohmann::ordered_json(nullptr)
-                                                 : nlohmann::ordered_json(why)}});
+    rules.push_back(
+        {column("when", when, "", fmt::format("excluded if {} ({})", when, quantity.meaning)),
+         json_only("meaning", std::string(quantity.meaning)),
+         shown_only("", one.empty() ? "" : "  " + one),
+         column("absent_here", known(why), "",
+                why.empty() ? "" : "  warning: this rule excludes nothing here: " + why)});
   }
-  return {{"rules", rules}, {"repeats", plan.exclude_repeats}};
+  return Row{
+      json_only("rules", std::move(rules)),
+      column(
+          "repeats", plan.exclude_repeats, "",
+          plan.exclude_repeats == 0
+              ? "excluded trials are not repeated (exclude_repeats = 0)"
+              : fmt::format(
+                    "excluded trials are repeated at the end of their block, up to {} time{} each",
+                    plan.exclude_repeats, plan.exclude_repeats == 1 ? "" : "s"))};
 }
 
-namespace {
-
-template <class Visit>
-void for_each_revision(const plan::Plan& plan, const Visit& visit) {
+Value revisions(const plan::Plan& plan) {
+  std::vector<Row> rows;
   for (const plan::Factor& factor : plan.factors)
     if (const auto* fixed = std::get_if<plan::FixedLevels>(&factor.levels))
-      for (const plan::Level& level : fixed->levels)
-        if (!level.revision.empty()) visit(factor, level);
-}
-
-}  // namespace
-
-std::vector<std::string> revision_lines(const plan::Plan& plan) {
-  std::vector<std::string> lines;
-  for_each_revision(plan, [&](const plan::Factor& factor, const plan::Level& level) {
-    lines.push_back(fmt::format(
-        "{} {}: {}", factor.name, level.name,
-        level.revision == plan::working_tree
-            ? "the working tree with its uncommitted changes, in its state at the time of the build"
-            : "commit " + level.revision));
-  });
-  return lines;
-}
-
-nlohmann::ordered_json revisions_json(const plan::Plan& plan) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for_each_revision(plan, [&](const plan::Factor& factor, const plan::Level& level) {
-    list.push_back({{"factor", factor.name},
-                    {"level", level.name},
-                    {"commit", level.revision == plan::working_tree
-                                   ? nlohmann::ordered_json(nullptr)
-                                   : nlohmann::ordered_json(level.revision)}});
-  });
-  return list;
+      for (const plan::Level& level : fixed->levels) {
+        if (level.revision.empty()) continue;
+        const bool is_tree = level.revision == plan::working_tree;
+        rows.push_back(
+            {json_only("factor", factor.name), json_only("level", level.name),
+             column("commit", is_tree ? Value() : level.revision, "",
+                    fmt::format("{} {}: {}", factor.name, level.name,
+                                is_tree ? "the working tree with its uncommitted changes, in its "
+                                          "state at the time of the build"
+                                        : "commit " + level.revision))});
+      }
+  return rows;
 }
 
 namespace {
@@ -352,7 +354,7 @@ std::vector<std::string> missing_here(const plan::QuietWait& wait) {
 
 }  // namespace
 
-std::vector<std::string> wait_lines(const plan::Plan& plan) {
+Value quiet_wait(const plan::Plan& plan) {
   if (!plan.wait_for_quiet) return {};
   const plan::QuietWait& wait = *plan.wait_for_quiet;
   std::string line = fmt::format(
@@ -363,20 +365,14 @@ std::vector<std::string> wait_lines(const plan::Plan& plan) {
     line += fmt::format(", the temperature of the CPU is at most {:g} C", *wait.temperature_c);
   if (wait.frequency_khz)
     line += fmt::format(", the trials' CPUs run at {:g} kHz or more", *wait.frequency_khz);
-  std::vector<std::string> lines{line};
-  for (const std::string& each : missing_here(wait))
-    lines.push_back("  warning: trials cannot wait for a quiet machine here: " + each);
-  return lines;
-}
-
-nlohmann::ordered_json wait_json(const plan::Plan& plan) {
-  if (!plan.wait_for_quiet) return nullptr;
-  const plan::QuietWait& wait = *plan.wait_for_quiet;
-  return {{"most_ns", wait.most.count()},
-          {"load", wait.load},
-          {"temperature_c", report::or_null(wait.temperature_c)},
-          {"frequency_khz", report::or_null(wait.frequency_khz)},
-          {"absent_here", missing_here(wait)}};
+  const std::vector<std::string> missing = missing_here(wait);
+  Row row{column("most_ns", static_cast<std::uint64_t>(wait.most.count()), "", line),
+          json_only("load", wait.load), json_only("temperature_c", known(wait.temperature_c)),
+          json_only("frequency_khz", known(wait.frequency_khz)), json_only("absent_here", missing)};
+  for (const std::string& each : missing)
+    row.push_back(
+        shown_only("", "  warning: trials cannot wait for a quiet machine here: " + each));
+  return row;
 }
 
 namespace {
@@ -415,34 +411,112 @@ Blocks blocks_of(const plan::Plan& plan, std::uint32_t set) {
   return blocks;
 }
 
-// Adds lines about the sets that take turns.
-void add_turns(const plan::Plan& plan, const CountersHere& here, std::vector<std::string>& lines) {
-  if (plan.rotated.empty()) return;
-  lines.emplace_back("the plan counts sets of events in turn, one set in each block:");
+// Adds the sets that take turns.
+void add_turns(const plan::Plan& plan, const CountersHere& here, Row& row) {
+  std::vector<Row> sets;
   std::uint32_t fewest = std::numeric_limits<std::uint32_t>::max();
   for (std::uint32_t set = 0; set < plan.rotated.size(); ++set) {
     const Blocks blocks = blocks_of(plan, set);
     fewest = std::min(fewest, blocks.fewest);
     const std::string most = fmt::format("{} block{}", blocks.most, blocks.most == 1 ? "" : "s");
-    lines.push_back(
-        fmt::format("  set {}, in {}{}: {}", set + 1,
-                    blocks.fewest < blocks.most ? fmt::format("{} to ", blocks.fewest) : "", most,
-                    fmt::join(plan.rotated[set], " with ")));
-    if (!here.sets.at(set).fits)
-      lines.push_back(fmt::format(
-          "  set {} does not fit on the CPU's counters here{}: its counts would be scaled; remove "
-          "events, or make more sets",
-          set + 1, plan.counters.empty() ? "" : " together with what each block counts"));
+    const bool fits = here.sets.at(set).fits;
+    sets.push_back(
+        {json_only("set", set + 1),
+         column("events", plan.rotated[set], "",
+                fmt::format("  set {}, in {}{}: {}", set + 1,
+                            blocks.fewest < blocks.most ? fmt::format("{} to ", blocks.fewest) : "",
+                            most, fmt::join(plan.rotated[set], " with "))),
+         json_only("fewest_blocks", blocks.fewest), json_only("most_blocks", blocks.most),
+         column("fits", fits, "",
+                fits ? ""
+                     : fmt::format(
+                           "  set {} does not fit on the CPU's counters here{}: its counts would "
+                           "be scaled; remove events, or make more sets",
+                           set + 1,
+                           plan.counters.empty() ? "" : " together with what each block counts"))});
   }
+  row.push_back(column("rotate", std::move(sets), "",
+                       plan.rotated.empty()
+                           ? ""
+                           : "the plan counts sets of events in turn, one set in each block:"));
   if (fewest == 1)
-    lines.emplace_back(
+    row.push_back(shown_only(
+        "",
         "at least one set of events is counted in only one block, so the experiment cannot detect "
-        "changes in these events: use more repetitions or fewer sets");
+        "changes in these events: use more repetitions or fewer sets"));
   else if (fewest <= few_df)
-    lines.push_back(fmt::format(
-        "with {} blocks for each set of events, the experiment can detect only large changes in "
-        "the events: use more repetitions or fewer sets to detect smaller changes",
-        fewest));
+    row.push_back(shown_only(
+        "",
+        fmt::format("with {} blocks for each set of events, the experiment can detect only large "
+                    "changes in the events: use more repetitions or fewer sets to detect smaller "
+                    "changes",
+                    fewest)));
+}
+
+// Each event that a block counts, or that one of the sets counts.
+std::vector<Row> event_rows(const plan::Plan& plan, const CountersHere& here) {
+  std::vector<Row> rows;
+  const auto add = [&](const std::string& name, const Value& group, const Value& set,
+                       std::size_t blocks_of) {
+    const auto& lacking = here.sets.at(blocks_of).lacking;
+    const auto missing = std::ranges::find(lacking, name, &counters::Reading::name);
+    const bool absent = missing != lacking.end();
+    rows.push_back({json_only("name", name), json_only("group", group), json_only("set", set),
+                    json_only("status", absent ? "absent" : "counted"),
+                    json_only("reason", absent ? missing->reason : "")});
+  };
+  for (std::size_t i = 0; i < plan.counters.size(); ++i)
+    for (const std::string& name : plan.counters[i]) add(name, i + 1, {}, 0);
+  for (std::size_t i = 0; i < plan.rotated.size(); ++i)
+    for (const std::string& name : plan.rotated[i]) add(name, {}, i + 1, i);
+  return rows;
+}
+
+// The sampled event; null if the plan has no profile.
+Value profile_of(const plan::Plan& plan, const CountersHere& here) {
+  if (plan.profile.empty()) return {};
+  return Row{
+      column("event", plan.profile, "",
+             fmt::format("profiles: {}, {} samples per second of running time", plan.profile,
+                         plan.profile_hz)),
+      json_only("hz", plan.profile_hz),
+      column("reason", here.profile, "",
+             here.profile.empty()
+                 ? ""
+                 : fmt::format("there are no profiles, because {} cannot be sampled here: {}",
+                               plan.profile, here.profile))};
+}
+
+// Adds a line for each event that this machine lacks, whichever sets count the event.
+void add_lacking(const plan::Plan& plan, const CountersHere& here, Row& row) {
+  bool nothing = !here.profile.empty() && plan.refuse_absent;
+  std::vector<std::string> lines;
+  const plan::BlocksWithNumber measured(plan, plan.analysis.response);
+  const auto parts = plan::parts_of(plan, plan.analysis.response);
+  for (std::uint32_t set = 0; set < here.sets.size(); ++set)
+    for (const counters::Reading& each : here.sets[set].lacking) {
+      std::string line = fmt::format("{} cannot be counted here: {}", each.name, each.reason);
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+      nothing = nothing || plan.refuse_absent ||
+                (measured.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
+    }
+  if (nothing) lines.emplace_back("this plan would therefore measure nothing on this machine");
+  for (std::string& line : lines) row.push_back(shown_only("", std::move(line)));
+}
+
+// A derived measure has a formula instead of a stream, `from`.
+Row measure_row(const plan::OutputMeasure& each, const Value& from, const Value& formula,
+                const std::string& words) {
+  const auto or_null = [](const auto& text) { return text ? Value(*text) : Value(); };
+  return {column("name", each.name, "", one_line(words, 1500)),
+          json_only("unit", each.unit),
+          json_only("from", from),
+          json_only("regex", known(each.regex)),
+          json_only("json", or_null(each.json)),
+          json_only("google_benchmark", or_null(each.google_benchmark)),
+          json_only("take", each.regex.empty() ? Value() : std::string(to_string(each.pick))),
+          json_only("benchmarks", each.benchmarks),
+          json_only("formula", formula)};
 }
 
 }  // namespace
@@ -469,128 +543,46 @@ Result<CountersHere> counters_here(const plan::Plan& plan) {
   return here;
 }
 
-std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHere& here) {
-  std::vector<std::string> lines;
-  if (!plan.counters.empty()) {
-    std::vector<std::string> groups;
-    for (const auto& group : plan.counters)
-      groups.push_back(fmt::format("{}", fmt::join(group, " with ")));
-    lines.push_back(fmt::format("counts: {}", fmt::join(groups, ", ")));
-  }
-  add_turns(plan, here, lines);
-  bool nothing = false;
-  if (!plan.profile.empty())
-    lines.push_back(fmt::format("profiles: {}, {} samples per second of running time", plan.profile,
-                                plan.profile_hz));
-  if (!here.profile.empty()) {
-    lines.push_back(fmt::format("there are no profiles, because {} cannot be sampled here: {}",
-                                plan.profile, here.profile));
-    nothing = plan.refuse_absent;
-  }
-  const plan::BlocksWithNumber measured(plan, plan.analysis.response);
-  const auto parts = plan::parts_of(plan, plan.analysis.response);
-  for (std::uint32_t set = 0; set < here.sets.size(); ++set)
-    for (const counters::Reading& each : here.sets[set].lacking) {
-      std::string line = fmt::format("{} cannot be counted here: {}", each.name, each.reason);
-      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
-      nothing = nothing || plan.refuse_absent ||
-                (measured.in_set(set) && std::ranges::find(parts, each.name) != parts.end());
-    }
-  if (nothing) lines.emplace_back("this plan would therefore measure nothing on this machine");
-  return lines;
+Row events(const plan::Plan& plan, const CountersHere& here) {
+  std::vector<std::string> groups;
+  for (const auto& group : plan.counters)
+    groups.push_back(fmt::format("{}", fmt::join(group, " with ")));
+  Row row{column("counters", event_rows(plan, here), "",
+                 groups.empty() ? "" : fmt::format("counts: {}", fmt::join(groups, ", ")))};
+  add_turns(plan, here, row);
+  row.push_back(json_only("profile", profile_of(plan, here)));
+  add_lacking(plan, here, row);
+  return row;
 }
 
-nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere& here) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  const auto add = [&](const std::string& name, const Json& group, const Json& set,
-                       std::size_t blocks_of) {
-    const auto& lacking = here.sets.at(blocks_of).lacking;
-    const auto missing = std::ranges::find(lacking, name, &counters::Reading::name);
-    const bool absent = missing != lacking.end();
-    list.push_back({{"name", name},
-                    {"group", group},
-                    {"set", set},
-                    {"status", absent ? "absent" : "counted"},
-                    {"reason", absent ? missing->reason : ""}});
-  };
-  for (std::size_t i = 0; i < plan.counters.size(); ++i)
-    for (const std::string& name : plan.counters[i]) add(name, i + 1, nullptr, 0);
-  for (std::size_t i = 0; i < plan.rotated.size(); ++i)
-    for (const std::string& name : plan.rotated[i]) add(name, nullptr, i + 1, i);
-  return list;
-}
-
-nlohmann::ordered_json profile_json(const plan::Plan& plan, const CountersHere& here) {
-  if (plan.profile.empty()) return nullptr;
-  return {{"event", plan.profile}, {"hz", plan.profile_hz}, {"reason", here.profile}};
-}
-
-nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (std::uint32_t set = 0; set < plan.rotated.size(); ++set) {
-    const Blocks blocks = blocks_of(plan, set);
-    list.push_back({{"set", set + 1},
-                    {"events", plan.rotated[set]},
-                    {"fewest_blocks", blocks.fewest},
-                    {"most_blocks", blocks.most},
-                    {"fits", here.sets.at(set).fits}});
-  }
-  return list;
-}
-
-std::vector<std::string> measure_lines(const plan::Plan& plan) {
-  std::vector<std::string> lines;
+Row measures(const plan::Plan& plan) {
+  Row row;
   for (const plan::OtherResponse& each : plan.analysis.others) {
     const bool by_turns = plan::BlocksWithNumber(plan, each.name).takes_turns();
-    lines.push_back(
-        fmt::format("the plan also compares {}, with separate verdicts ({} is better){}",
-                    one_line(each.name, 200), each.higher_is_better ? "more" : "less",
-                    by_turns ? ", in the blocks that count it" : ""));
+    row.push_back(shown_only(
+        "", fmt::format("the plan also compares {}, with separate verdicts ({} is better){}",
+                        one_line(each.name, 200), each.higher_is_better ? "more" : "less",
+                        by_turns ? ", in the blocks that count it" : "")));
   }
+  std::vector<Row> rows;
   for (const plan::OutputMeasure& each : plan.outputs) {
+    const std::string from(stream_of(each));
     const std::string unit = each.unit.empty() ? "" : fmt::format(" ({})", each.unit);
     const std::string how =
         each.google_benchmark ? fmt::format("each benchmark's {} in Google Benchmark's JSON on {}",
-                                            *each.google_benchmark, stream_of(each))
-        : each.json
-            ? fmt::format("the number at '{}' in the JSON on {}", *each.json, stream_of(each))
-            : fmt::format("{} of '{}' on {}", words_of_pick(each.pick), each.regex,
-                          stream_of(each));
+                                            *each.google_benchmark, from)
+        : each.json ? fmt::format("the number at '{}' in the JSON on {}", *each.json, from)
+                    : fmt::format("{} of '{}' on {}", words_of_pick(each.pick), each.regex, from);
     const std::string where =
         each.benchmarks.empty() ? "" : fmt::format(", of {}", fmt::join(each.benchmarks, ", "));
-    lines.push_back(one_line(fmt::format("reads {}{}: {}{}", each.name, unit, how, where), 1500));
+    rows.push_back(
+        measure_row(each, from, {}, fmt::format("reads {}{}: {}{}", each.name, unit, how, where)));
   }
   for (const plan::DerivedMeasure& each : plan.derived)
-    lines.push_back(one_line(fmt::format("derives {}: {}", each.name, each.formula), 1500));
-  return lines;
-}
-
-nlohmann::ordered_json measures_json(const plan::Plan& plan) {
-  using Json = nlohmann::ordered_json;
-  Json list = Json::array();
-  for (const plan::OutputMeasure& each : plan.outputs)
-    list.push_back(
-        {{"name", each.name},
-         {"unit", each.unit},
-         {"from", stream_of(each)},
-         {"regex", each.regex.empty() ? Json(nullptr) : Json(each.regex)},
-         {"json", each.json ? Json(*each.json) : Json(nullptr)},
-         {"google_benchmark", each.google_benchmark ? Json(*each.google_benchmark) : Json(nullptr)},
-         {"take", each.regex.empty() ? Json(nullptr) : Json(to_string(each.pick))},
-         {"benchmarks", each.benchmarks},
-         {"formula", nullptr}});
-  for (const plan::DerivedMeasure& each : plan.derived)
-    list.push_back({{"name", each.name},
-                    {"unit", ""},
-                    {"from", nullptr},
-                    {"regex", nullptr},
-                    {"json", nullptr},
-                    {"google_benchmark", nullptr},
-                    {"take", nullptr},
-                    {"benchmarks", Json::array()},
-                    {"formula", each.formula}});
-  return list;
+    rows.push_back(measure_row({.name = each.name}, {}, each.formula,
+                               fmt::format("derives {}: {}", each.name, each.formula)));
+  row.push_back(json_only("measures", std::move(rows)));
+  return row;
 }
 
 }  // namespace stab::client

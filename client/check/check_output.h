@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The lines and JSON of `stabctl check`, apart from the design's own: about comparisons, rules that
-// exclude trials, commits, studies, waiting for a quiet machine, events, and measures.
+// exclude trials, commits, studies, waiting for a quiet machine, events, and measures. Most
+// sections are built once, as a value or as a row of fields of check's JSON. report/json.h renders
+// them as JSON, and value_lines renders them as lines.
 #pragma once
 
 #include <chrono>
@@ -13,12 +15,16 @@
 #include "base/error.h"
 #include "counters/readings.h"
 #include "plan/plan.h"
+#include "report/sections/section.h"
 #include "results/prediction.h"
 
 namespace stab::client {
 
 using results::prediction::Detectable;
 using results::prediction::Family;
+
+// The texts of the value's fields, in order. The text of a field comes before those of its value.
+std::vector<std::string> value_lines(const report::Value& value);
 
 // With fewer degrees of freedom, an error is so uncertain that only large changes are found.
 inline constexpr std::size_t few_df = 10;
@@ -27,6 +33,9 @@ inline constexpr std::size_t few_df = 10;
 std::string words_of(const plan::Plan& plan, stats::Scope scope);
 // "these", "like-these", or "".
 std::string key_of(stats::Scope scope);
+
+// One of check's smallest_detectable, with its line.
+report::Row detectable_row(const Detectable& each);
 
 // A sentence for each family with few degrees of freedom.
 std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
@@ -50,7 +59,7 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
                                           const std::vector<Detectable>& detectable,
                                           const std::string& source);
 
-// Adds the fields of check's JSON with the same content.
+// Adds the fields of check's JSON about the same families, with an entry for each benchmark.
 void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
                      const std::vector<Detectable>& detectable, nlohmann::ordered_json& root);
 
@@ -58,30 +67,21 @@ void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families
 // readings are absent here.
 std::vector<counters::Reading> readings_here();
 
-// Describes the rules, and warns about rules that can't be applied to these readings. Empty if the
-// plan has no rules.
-std::vector<std::string> exclusion_lines(const plan::Plan& plan,
-                                         std::span<const counters::Reading> here);
+// The rules, with warnings about rules that can't be applied to these readings. Null if the plan has
+// no rules.
+report::Value exclusions(const plan::Plan& plan, std::span<const counters::Reading> here);
 
-// The field of check's JSON with the same content; null if the plan has no rules.
-nlohmann::ordered_json exclusion_json(const plan::Plan& plan,
-                                      std::span<const counters::Reading> here);
-
-// The commits that a plan compares: one line for each level with a revision: "version old: commit
-// 1a2b..."
-std::vector<std::string> revision_lines(const plan::Plan& plan);
-nlohmann::ordered_json revisions_json(const plan::Plan& plan);
+// The commits that a plan compares, with one line for each level with a revision: "version old:
+// commit 1a2b..."
+report::Value revisions(const plan::Plan& plan);
 
 // Calibrations, padding studies, causal profiles and fractional designs, in addition to their cells
 // and models. Empty for other designs.
 std::vector<std::string> study_words(const plan::Plan& plan);
 
 // Waiting for a quiet machine: one line, and a warning for each limit whose value this machine
-// doesn't show. Empty if the plan does not wait.
-std::vector<std::string> wait_lines(const plan::Plan& plan);
-
-// The field of check's JSON with the same content; null if the plan does not wait.
-nlohmann::ordered_json wait_json(const plan::Plan& plan);
+// doesn't show. Null if the plan does not wait.
+report::Value quiet_wait(const plan::Plan& plan);
 
 // Which of a plan's events this machine can count.
 struct CountersHere {
@@ -97,16 +97,11 @@ struct CountersHere {
 // unknown event is an error.
 Result<CountersHere> counters_here(const plan::Plan& plan);
 
-std::vector<std::string> counter_lines(const plan::Plan& plan, const CountersHere& here);
-nlohmann::ordered_json counters_json(const plan::Plan& plan, const CountersHere& here);
-// The sets that take turns.
-nlohmann::ordered_json rotate_json(const plan::Plan& plan, const CountersHere& here);
+// The counted events, the sets that take turns, and the sampled event.
+report::Row events(const plan::Plan& plan, const CountersHere& here);
 
-// The sampled event; null if the plan has no profile.
-nlohmann::ordered_json profile_json(const plan::Plan& plan, const CountersHere& here);
-
-// Further responses, numbers that are read from the programs' output, and derived measures.
-std::vector<std::string> measure_lines(const plan::Plan& plan);
-nlohmann::ordered_json measures_json(const plan::Plan& plan);
+// Numbers that are read from the programs' output, and derived measures. The lines also name
+// further responses.
+report::Row measures(const plan::Plan& plan);
 
 }  // namespace stab::client

@@ -13,6 +13,7 @@
 #include "machine/observer.h"
 #include "plan/plan.h"
 #include "plan/reading/testing.h"
+#include "report/json.h"
 #include "results/prediction.h"
 
 namespace stab::client {
@@ -131,6 +132,11 @@ plan::Plan plan_with(std::vector<plan::Exclusion> rules, std::uint32_t repeats =
   return plan;
 }
 
+std::vector<std::string> lines_of_rules(const plan::Plan& plan,
+                                        std::span<const counters::Reading> here) {
+  return value_lines(exclusions(plan, here));
+}
+
 const plan::Exclusion switches{
     .quantity = "involuntary_switches_per_s", .bound = plan::Bound::above, .limit = 50};
 const plan::Exclusion steal{.quantity = "steal_share", .bound = plan::Bound::above, .limit = 0.01};
@@ -138,21 +144,21 @@ const plan::Exclusion steal{.quantity = "steal_share", .bound = plan::Bound::abo
 TEST(ExclusionWords, ARuleIsExplainedWithTheTimeOfASingleEvent) {
   const std::vector here{counters::counted("context-switches-involuntary", "", 0)};
   EXPECT_THAT(
-      exclusion_lines(plan_with({switches}), here),
+      lines_of_rules(plan_with({switches}), here),
       ElementsAre("excluded if involuntary_switches_per_s > 50 (how often other processes took "
                   "the program's CPU)",
                   "  in a trial shorter than 20 ms, a single event already exceeds the limit",
                   "excluded trials are repeated at the end of their block, up to 1 time each"));
-  EXPECT_EQ(exclusion_json(plan_with({switches}, 2), here)["repeats"], 2);
+  EXPECT_EQ(report::value_json(exclusions(plan_with({switches}, 2), here))["repeats"], 2);
 }
 
 TEST(ExclusionWords, AMachineThatLacksTheReadingIsAWarning) {
   const std::vector here{counters::absent("steal-ns", "ns", "/proc/stat does not exist")};
-  const auto lines = exclusion_lines(plan_with({steal}, 0), here);
+  const auto lines = lines_of_rules(plan_with({steal}, 0), here);
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_EQ(lines[2], "  warning: this rule excludes nothing here: /proc/stat does not exist");
   EXPECT_THAT(lines[3], HasSubstr("not repeated"));
-  EXPECT_EQ(exclusion_json(plan_with({steal}), here)["rules"][0]["absent_here"],
+  EXPECT_EQ(report::value_json(exclusions(plan_with({steal}), here))["rules"][0]["absent_here"],
             "/proc/stat does not exist");
 }
 
@@ -160,12 +166,12 @@ TEST(ExclusionWords, AShareThatIsCountedInTicksSaysWhatOneTickIs) {
   const std::vector here{counters::counted("steal-ns", "ns", 0),
                          counters::counted("memory-pressure-ns", "ns", 0)};
   ASSERT_EQ(sysconf(_SC_CLK_TCK), 100);  // of all Linux that Debian has
-  EXPECT_THAT(exclusion_lines(plan_with({steal}), here),
+  EXPECT_THAT(lines_of_rules(plan_with({steal}), here),
               Contains("  the kernel counts in ticks of 10 ms, so in a trial shorter than 1 s, a "
                        "single tick already exceeds the limit"));
   const plan::Exclusion pressure{
       .quantity = "memory_pressure_share", .bound = plan::Bound::above, .limit = 0.01};
-  EXPECT_THAT(exclusion_lines(plan_with({pressure}), here), Not(Contains(HasSubstr("ticks"))));
+  EXPECT_THAT(lines_of_rules(plan_with({pressure}), here), Not(Contains(HasSubstr("ticks"))));
 }
 
 TEST(ExclusionWords, EveryReadingInTicksIsKnown) {
@@ -175,15 +181,15 @@ TEST(ExclusionWords, EveryReadingInTicksIsKnown) {
       if (quantity.reading != source.reading) continue;
       const plan::Exclusion rule{
           .quantity = std::string(quantity.name), .bound = plan::Bound::above, .limit = 0.01};
-      EXPECT_THAT(exclusion_lines(plan_with({rule}), {}), Contains(HasSubstr("ticks of")))
+      EXPECT_THAT(lines_of_rules(plan_with({rule}), {}), Contains(HasSubstr("ticks of")))
           << quantity.name;
     }
   }
 }
 
 TEST(ExclusionWords, APlanWithoutRulesSaysNothing) {
-  EXPECT_THAT(exclusion_lines(plan_with({}), {}), IsEmpty());
-  EXPECT_TRUE(exclusion_json(plan_with({}), {}).is_null());
+  EXPECT_THAT(lines_of_rules(plan_with({}), {}), IsEmpty());
+  EXPECT_TRUE(report::value_json(exclusions(plan_with({}), {})).is_null());
 }
 
 // A reading that nobody looked for would be called absent everywhere.
