@@ -68,7 +68,8 @@ class ClockOfTest : public Clock {
         at_.reset();
       else
         *at_ += every_;
-      ring_();
+      const auto ring = ring_;
+      ring();
     }
 
     ClockOfTest& clock_;

@@ -84,7 +84,8 @@ using std::chrono::milliseconds;
 class LoopTimer : public Timer {
  public:
   LoopTimer(uv_loop_t* loop, std::function<void()> ring)
-      : ring_(std::move(ring)), handle_(new uv_timer_t) {
+      : ring_(std::make_shared<const std::function<void()>>(std::move(ring))),
+        handle_(new uv_timer_t) {
     uv_timer_init(loop, handle_);
     handle_->data = this;
   }
@@ -102,7 +103,11 @@ class LoopTimer : public Timer {
 
   void start(milliseconds after, milliseconds every) override {
     uv_timer_start(
-        handle_, [](uv_timer_t* handle) { static_cast<LoopTimer*>(handle->data)->ring_(); },
+        handle_,
+        [](uv_timer_t* handle) {
+          const auto ring = static_cast<LoopTimer*>(handle->data)->ring_;
+          (*ring)();
+        },
         static_cast<std::uint64_t>(after.count()), static_cast<std::uint64_t>(every.count()));
   }
   void start_from_now(milliseconds after, milliseconds every) override {
@@ -115,7 +120,7 @@ class LoopTimer : public Timer {
  private:
   [[nodiscard]] uv_handle_t* as_handle() const { return reinterpret_cast<uv_handle_t*>(handle_); }
 
-  std::function<void()> ring_;
+  std::shared_ptr<const std::function<void()>> ring_;  // shared with a call that destroys the timer
   uv_timer_t* handle_;  // the loop uses it until it is closed, so it may outlive us
 };
 

@@ -92,6 +92,19 @@ TEST(Loop, ATimerMayGoBeforeItRings) {
   uv_run(loop->get(), UV_RUN_DEFAULT);
 }
 
+TEST(Loop, ATimerMayGoWhileItRings) {
+  const auto loop = Loop::open().value();
+  int rung = 0;
+  std::unique_ptr<Timer> timer;
+  timer = loop->timer([&timer, &rung] {
+    timer.reset();
+    ++rung;
+  });
+  timer->start(1ms, 1ms);
+  uv_run(loop->get(), UV_RUN_DEFAULT);
+  EXPECT_EQ(rung, 1);
+}
+
 TEST(Loop, ASignalCallsItsOwnerFromTheLoop) {
   const auto loop = Loop::open().value();
   std::string come;

@@ -11,7 +11,7 @@
 
 namespace stab::daemon {
 
-// Calls its owner when its time has come.
+// Calls its owner when its time has come. The owner may destroy the timer inside this call.
 class Timer {
  public:
   Timer() = default;
