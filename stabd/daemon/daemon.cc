@@ -147,37 +147,6 @@ class Daemon::Around final : public Surroundings {
 Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& node) {
   if (daemon_.ending_.has_begun()) return fail("stabd is stopping");
   const plan::Plan& plan = daemon_.session_->plan();
-  WorkerEvents events{
-      .said =
-          [this, place](const std::string& line) {
-            // The worker has answered, so no trial runs on this machine right now.
-            daemon_.maintenance_.keep_up();
-            daemon_.session_->worker_said(line, place);
-            daemon_.after_session_step();
-          },
-      .silent =
-          [this, place](const std::string& how) {
-            daemon_.session_->worker_silent(how, place);
-            daemon_.after_session_step();
-          },
-      .ended =
-          [this, place, on_cluster = plan.machines.has_value()](const std::string& how) {
-            if (on_cluster && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
-            // An experiment that has not ended continues when stabd starts again.
-            if (daemon_.ending_.has_begun() && !is_final(daemon_.session_->state())) {
-              if (daemon_.workshop_.has_worker()) {
-                daemon_.session_->worker_left(place);
-                return daemon_.after_session_step();
-              }
-              daemon_.session_->rest();
-              return daemon_.ending_.leave();
-            }
-            daemon_.session_->worker_ended(how, place);
-            daemon_.after_session_step();
-            // If the experiment's end cannot be stored, the session stays, but stabd ends anyway.
-            if (daemon_.ending_.has_begun() && daemon_.session_ && !daemon_.workshop_.has_worker())
-              daemon_.ending_.leave();
-          }};
   if (plan.machines) {
     plan::Machines machines = *plan.machines;
     if (!node.name.empty()) machines.names = {node.name};
@@ -187,12 +156,40 @@ Result<void> Daemon::Around::start_worker(std::size_t place, const WantedNode& n
         !noted)
       return noted;
     auto started = daemon_.workshop_.start_on(place, plan, machines, node.others, experiment(),
-                                              daemon_.session_->privileged(), std::move(events));
+                                              daemon_.session_->privileged());
     if (!started && !daemon_.workshop_.has_worker()) daemon_.allocations_.step_ended();
     return started;
   }
-  return daemon_.workshop_.start(experiment(), daemon_.session_->privileged(), plan.network,
-                                 std::move(events));
+  return daemon_.workshop_.start(experiment(), daemon_.session_->privileged(), plan.network);
+}
+
+void Daemon::worker_said(const std::string& line, std::size_t place) {
+  // The worker has answered, so no trial runs on this machine right now.
+  maintenance_.keep_up();
+  session_->worker_said(line, place);
+  after_session_step();
+}
+
+void Daemon::worker_silent(const std::string& how, std::size_t place) {
+  session_->worker_silent(how, place);
+  after_session_step();
+}
+
+void Daemon::worker_ended(const std::string& how, std::size_t place) {
+  if (session_->plan().machines && !workshop_.has_worker()) allocations_.step_ended();
+  // An experiment that has not ended continues when stabd starts again.
+  if (ending_.has_begun() && !is_final(session_->state())) {
+    if (workshop_.has_worker()) {
+      session_->worker_left(place);
+      return after_session_step();
+    }
+    session_->rest();
+    return ending_.leave();
+  }
+  session_->worker_ended(how, place);
+  after_session_step();
+  // If the experiment's end cannot be stored, the session stays, but stabd ends anyway.
+  if (ending_.has_begun() && session_ && !workshop_.has_worker()) ending_.leave();
 }
 
 Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<store::Store> store,
@@ -201,16 +198,18 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       store_(std::move(store)),
       options_(std::move(options)),
       wanted_(options_),
-      workshop_(loop_->get(), {.program = options_.program,
-                               .state_directory = options_.state_directory,
-                               .database = database_in(options_.state_directory),
-                               .cache_directory = options_.cache_directory,
-                               .machine_logs = options_.machine_logs,
-                               .machine_root = options_.machine_root,
-                               .isolate = options_.isolate,
-                               .groups = options_.groups,
-                               .node_silence = options_.node_silence,
-                               .node_wait = options_.node_wait}),
+      workshop_(loop_->get(),
+                {.program = options_.program,
+                 .state_directory = options_.state_directory,
+                 .database = database_in(options_.state_directory),
+                 .cache_directory = options_.cache_directory,
+                 .machine_logs = options_.machine_logs,
+                 .machine_root = options_.machine_root,
+                 .isolate = options_.isolate,
+                 .groups = options_.groups,
+                 .node_silence = options_.node_silence,
+                 .node_wait = options_.node_wait},
+                *this),
       allocations_(*loop_, allocations_in(options_.state_directory),
                    [this](const Owner& owner) { return workshop_.free_allocations(owner); }),
       queue_(geteuid(), options_.limits),

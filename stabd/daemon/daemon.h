@@ -48,7 +48,7 @@ struct DaemonOptions : settings::Settings {
   std::chrono::milliseconds node_wait{600'000};
 };
 
-class Daemon final : private Ending::Steps {
+class Daemon final : private Ending::Steps, private WorkerEvents {
  public:
   // Opens the store, ends the processes that an earlier daemon left running, and listens. No trial
   // runs before run().
@@ -128,6 +128,10 @@ class Daemon final : private Ending::Steps {
   [[nodiscard]] bool owes_allocations() const override;
   void wait_to_leave() override;
   void stop_loop() override;
+  // The running experiment's workers.
+  void worker_said(const std::string& line, std::size_t place) override;
+  void worker_silent(const std::string& how, std::size_t place) override;
+  void worker_ended(const std::string& how, std::size_t place) override;
   void load_queue();
   void run_next();
   void submitted(Connection& client, const Result<Fd>& answer);

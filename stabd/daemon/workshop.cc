@@ -75,9 +75,9 @@ WorkerProcess* worker_of(Handle* handle) {
 
 }  // namespace
 
-Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, std::size_t place,
                                                             const WorkerStart& start,
-                                                            WorkerEvents events) {
+                                                            WorkerEvents& events) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return fail_errno("socketpair");
@@ -112,12 +112,10 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop,
     return fail("cannot start a worker: " + remembered.error().message);
   }
 
-  std::shared_ptr<WorkerProcess> worker(new WorkerProcess);
+  std::shared_ptr<WorkerProcess> worker(new WorkerProcess(place, start, events));
   worker->process_ = std::move(*process);
   worker->socket_ = std::move(ours);
   worker->printed_ = std::move(printed);
-  worker->events_ = std::move(events);
-  worker->start_ = start;
   worker->self_ = worker;
   uv_timer_init(loop, &worker->grace_);
   uv_timer_init(loop, &worker->answer_);
@@ -193,7 +191,7 @@ bool WorkerProcess::read_some() {
   const auto alive = self_;  // a line may end this worker
   while (auto line = lines_.next()) {
     uv_timer_stop(&answer_);
-    if (!asked_) events_.said(*line);
+    if (!asked_) events_.worker_said(*line, place_);
   }
   return true;
 }
@@ -274,7 +272,7 @@ void WorkerProcess::fell_silent() {
   if (std::exchange(asked_, true)) return;
   const auto alive = self_;
   kill_now();
-  events_.silent(fmt::format("did not answer within {}", format_duration(within_)));
+  events_.worker_silent(fmt::format("did not answer within {}", format_duration(within_)), place_);
 }
 
 void WorkerProcess::process_ended() {
@@ -296,7 +294,7 @@ void WorkerProcess::finish(const std::string& how) {
   close_handles();
   end_left_behind(start_);
   unlink(start_.record.c_str());
-  events_.ended(how);
+  events_.worker_ended(how, place_);
 }
 
 // Drops a worker that has no request yet. The loop does not know polls whose start failed.
@@ -349,9 +347,10 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
   return {};
 }
 
-Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options)
+Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events)
     : loop_(loop),
       options_(std::move(options)),
+      events_(events),
       containment_(options_.isolate ? machine::best_containment()
                                     : machine::Containment::process_tree),
       keeper_(options_.machine_logs, options_.machine_root) {}
@@ -391,8 +390,7 @@ void Workshop::prepare_groups() {
                  no_groups_);
 }
 
-Result<void> Workshop::start(const store::Experiment& experiment, bool privileged, bool network,
-                             WorkerEvents events) {
+Result<void> Workshop::start(const store::Experiment& experiment, bool privileged, bool network) {
   const std::string cache = cache_of(experiment);
   if (auto made = make_passable_folder(options_.cache_directory); !made) return made;
   if (geteuid() == 0 && experiment.uid != 0) warn_if_closed(options_.cache_directory);
@@ -407,17 +405,15 @@ Result<void> Workshop::start(const store::Experiment& experiment, bool privilege
     if (!group) return fail(group.error().message);
     group_ = *std::move(group);
   }
-  return start(0,
-               {.program = options_.program,
-                .record = record_of(0),
-                .token = token_,
-                .containment = containment_,
-                .uid = experiment.uid,
-                .gid = experiment.gid,
-                .privileged = privileged,
-                .network = network,
-                .doors = group_ ? group_->doors() : std::vector<std::string>()},
-               std::move(events));
+  return start(0, {.program = options_.program,
+                   .record = record_of(0),
+                   .token = token_,
+                   .containment = containment_,
+                   .uid = experiment.uid,
+                   .gid = experiment.gid,
+                   .privileged = privileged,
+                   .network = network,
+                   .doors = group_ ? group_->doors() : std::vector<std::string>()});
 }
 
 // Topology::load() takes the allowed CPUs from our own affinity, which run_on() has reset before
@@ -469,8 +465,7 @@ WorkerStart Workshop::head_for(std::size_t place, cluster::StepStart step) const
 Result<void> Workshop::start_on(std::size_t place, const plan::Plan& plan,
                                 const plan::Machines& machines,
                                 const std::vector<std::string>& others,
-                                const store::Experiment& experiment, bool privileged,
-                                WorkerEvents events) {
+                                const store::Experiment& experiment, bool privileged) {
   cluster::StepStart step = cluster::step_on(machines);
   step.comment = cluster::job_comment(plan, std::to_string(experiment.id), experiment.name);
   step.others = others;
@@ -480,7 +475,7 @@ Result<void> Workshop::start_on(std::size_t place, const plan::Plan& plan,
   WorkerStart head = head_for(place, std::move(step));
   head.uid = experiment.uid;
   head.gid = experiment.gid;
-  return start(place, std::move(head), std::move(events));
+  return start(place, head);
 }
 
 Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) const {
@@ -504,19 +499,28 @@ Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) cons
   return Allocations::Attempt{.process = *std::move(process), .daemon = std::move(ours)};
 }
 
-Result<void> Workshop::start(std::size_t place, WorkerStart what, WorkerEvents events) {
-  events.ended = [this, place, ended = std::move(events.ended)](const std::string& how) {
-    workers_.erase(place);
-    group_.reset();
-    ended(how);
-  };
-  auto worker = WorkerProcess::start(loop_, what, std::move(events));
+Result<void> Workshop::start(std::size_t place, const WorkerStart& what) {
+  auto worker = WorkerProcess::start(loop_, place, what, *this);
   if (!worker) {
     group_.reset();
     return std::unexpected(worker.error());
   }
   workers_[place] = *worker;
   return {};
+}
+
+void Workshop::worker_said(const std::string& line, std::size_t place) {
+  events_.worker_said(line, place);
+}
+
+void Workshop::worker_silent(const std::string& how, std::size_t place) {
+  events_.worker_silent(how, place);
+}
+
+void Workshop::worker_ended(const std::string& how, std::size_t place) {
+  workers_.erase(place);
+  group_.reset();
+  events_.worker_ended(how, place);
 }
 
 void Workshop::send(std::size_t place, const std::string& line, std::chrono::nanoseconds within) {

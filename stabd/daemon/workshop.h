@@ -51,12 +51,18 @@ struct WorkerStart {
   std::vector<std::string> doors{};  // the same
 };
 
-struct WorkerEvents {
-  std::function<void(const std::string& line)> said;
-  // The worker did not answer in time and is being killed; ended() follows.
-  std::function<void(const std::string& how)> silent;
+// The owner of workers learns from the loop, through this interface, what the worker at a place
+// does.
+class WorkerEvents {
+ public:
+  virtual void worker_said(const std::string& line, std::size_t place) = 0;
+  // The worker did not answer in time and is being killed; worker_ended() follows.
+  virtual void worker_silent(const std::string& how, std::size_t place) = 0;
   // Called once, when the worker and all processes that it started have ended.
-  std::function<void(const std::string& how)> ended;
+  virtual void worker_ended(const std::string& how, std::size_t place) = 0;
+
+ protected:
+  ~WorkerEvents() = default;
 };
 
 // A worker process as the loop sees it: lines in both directions, its output, and its end.
@@ -68,8 +74,9 @@ class WorkerProcess {
  public:
   // The loop owns the worker, which lives until its end has been reported and its handles are
   // closed.
-  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, const WorkerStart& start,
-                                                      WorkerEvents events);
+  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, std::size_t place,
+                                                      const WorkerStart& start,
+                                                      WorkerEvents& events);
   ~WorkerProcess() = default;
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -82,7 +89,8 @@ class WorkerProcess {
   void stop();
 
  private:
-  WorkerProcess() = default;
+  WorkerProcess(std::size_t place, const WorkerStart& start, WorkerEvents& events)
+      : place_(place), start_(start), events_(events) {}
   void expect_answer(std::chrono::nanoseconds within);
   void fell_silent();
   void give_sign();
@@ -96,14 +104,15 @@ class WorkerProcess {
   void discard();
   static void handle_closed(uv_handle_t* handle);
 
+  const std::size_t place_;
+  const WorkerStart start_;
+  WorkerEvents& events_;
   machine::Contained process_;
   Fd socket_;
   Fd printed_;
   std::string unfinished_;  // the output after the last newline, not logged yet
   std::size_t logged_ = 0;
   protocol::LineBuffer lines_{protocol::max_work_line};
-  WorkerEvents events_;
-  WorkerStart start_;
   uv_poll_t socket_poll_{};
   uv_poll_t printed_poll_{};
   uv_poll_t process_poll_{};
@@ -135,9 +144,10 @@ struct WorkshopOptions {
   std::chrono::milliseconds node_wait{600'000};
 };
 
-class Workshop {
+class Workshop final : private WorkerEvents {
  public:
-  Workshop(uv_loop_t* loop, WorkshopOptions options);
+  // When `events` hears of a worker's end, the worker's place is free again.
+  Workshop(uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events);
 
   // Puts back the settings of the machine that a killed daemon left changed, ends the processes that
   // it left running, and removes their groups.
@@ -147,13 +157,12 @@ class Workshop {
   [[nodiscard]] const std::vector<unsigned>& allowed_cpus() const { return allowed_cpus_; }
 
   // Starts a worker for this experiment; requires !has_worker().
-  Result<void> start(const store::Experiment& experiment, bool privileged, bool network,
-                     WorkerEvents events);
+  Result<void> start(const store::Experiment& experiment, bool privileged, bool network);
   // Starts a worker on one of these nodes of a cluster that is none of `others`; requires that this
   // place has none. Our machine has no part in its trials.
   Result<void> start_on(std::size_t place, const plan::Plan& plan, const plan::Machines& machines,
                         const std::vector<std::string>& others, const store::Experiment& experiment,
-                        bool privileged, WorkerEvents events);
+                        bool privileged);
   // The name of the job in which such a worker runs.
   [[nodiscard]] std::string job_of(std::size_t place) const;
   // Starts a process that frees the allocations of such workers of this user.
@@ -202,10 +211,14 @@ class Workshop {
   [[nodiscard]] std::string record_of(std::size_t place) const;
   [[nodiscard]] std::string token_of(std::size_t place) const;
   [[nodiscard]] WorkerStart head_for(std::size_t place, cluster::StepStart step) const;
-  Result<void> start(std::size_t place, WorkerStart what, WorkerEvents events);
+  Result<void> start(std::size_t place, const WorkerStart& what);
+  void worker_said(const std::string& line, std::size_t place) override;
+  void worker_silent(const std::string& how, std::size_t place) override;
+  void worker_ended(const std::string& how, std::size_t place) override;
 
   uv_loop_t* loop_;
   WorkshopOptions options_;
+  WorkerEvents& events_;
   machine::Containment containment_;
   machine::Keeper keeper_;
   std::vector<unsigned> allowed_cpus_;

@@ -15,21 +15,18 @@
 namespace stab::daemon {
 namespace {
 
-class WorkshopTest : public testing::Test {
+class WorkshopTest : public testing::Test, protected WorkerEvents {
  protected:
   void use_worker(const std::string& body) {
     ASSERT_TRUE(write_file_atomically(directory_ / "worker", "#!/bin/sh\n" + body));
     ASSERT_EQ(chmod((directory_ / "worker").c_str(), 0700), 0);
   }
-  Result<void> start() {
-    return workshop_.start(experiment_, false, true,
-                           {.said = [](const std::string&) {},
-                            .silent = [](const std::string&) {},
-                            .ended =
-                                [this](const std::string& how) {
-                                  EXPECT_FALSE(workshop_.has_worker());
-                                  ended_.push_back(how);
-                                }});
+  Result<void> start() { return workshop_.start(experiment_, false, true); }
+  void worker_said(const std::string& line, std::size_t) override { said_.push_back(line); }
+  void worker_silent(const std::string&, std::size_t) override { ++silent_; }
+  void worker_ended(const std::string& how, std::size_t) override {
+    EXPECT_FALSE(workshop_.has_worker());
+    ended_.push_back(how);
   }
   void run_until_ended() {
     while (workshop_.has_worker()) uv_run(loop_->get(), UV_RUN_ONCE);
@@ -38,6 +35,8 @@ class WorkshopTest : public testing::Test {
   store::TemporaryDirectory directory_;
   std::unique_ptr<Loop> loop_ = Loop::open().value();
   store::Experiment experiment_{.id = 1, .uid = geteuid(), .gid = getegid()};
+  std::vector<std::string> said_;
+  int silent_ = 0;
   std::vector<std::string> ended_;
   Workshop workshop_{loop_->get(),
                      {.program = directory_ / "worker",
@@ -47,7 +46,8 @@ class WorkshopTest : public testing::Test {
                       .machine_logs = directory_ / "logs",
                       .machine_root = directory_ / "root",
                       .isolate = false,
-                      .groups = false}};
+                      .groups = false},
+                     *this};
 };
 
 TEST_F(WorkshopTest, AWorkerThatEndsLeavesRoomForTheNext) {
@@ -71,6 +71,21 @@ TEST_F(WorkshopTest, AWorkerEndsWhenItIsStopped) {
   EXPECT_EQ(ended_.size(), 1U);
   workshop_.stop();
   workshop_.send(0, "{}", std::chrono::seconds(1));
+}
+
+TEST_F(WorkshopTest, TheOwnerHearsTheLinesOfAWorkerThatItHasNotStopped) {
+  use_worker("echo one >&3\necho two >&3\nread line <&3\necho \"$line\" >&3\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.send(0, "{}", std::chrono::minutes(1));
+  run_until_ended();
+  EXPECT_THAT(said_, testing::ElementsAre("one", "two", "{}"));
+  EXPECT_EQ(silent_, 0);
+  said_.clear();
+  ASSERT_TRUE(start());
+  workshop_.stop();
+  run_until_ended();
+  EXPECT_THAT(said_, testing::IsEmpty());
 }
 
 TEST_F(WorkshopTest, AWorkerThatCannotStartIsAnError) {
