@@ -198,7 +198,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
       store_(std::move(store)),
       options_(std::move(options)),
       wanted_(options_),
-      workshop_(loop_->get(),
+      workshop_(*loop_, loop_->get(),
                 {.program = options_.program,
                  .state_directory = options_.state_directory,
                  .database = database_in(options_.state_directory),

@@ -33,7 +33,7 @@ namespace {
 // Limits for all output of one worker, and for one line of it.
 constexpr std::size_t most_logged = std::size_t{8} << 10;
 constexpr std::size_t most_of_line = 500;
-constexpr std::uint64_t grace_ms = 15'000;
+constexpr std::chrono::milliseconds grace{15'000};
 constexpr int max_send_waits = 10'000;  // about a second
 // A killed process ends much sooner, unless a tracer or the kernel keeps it. It can't run its own
 // code any more, so we stop waiting for it.
@@ -75,7 +75,18 @@ WorkerProcess* worker_of(Handle* handle) {
 
 }  // namespace
 
-Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, std::size_t place,
+WorkerProcess::WorkerProcess(Clock& clock, std::size_t place, const WorkerStart& start,
+                             WorkerEvents& events)
+    : place_(place),
+      start_(start),
+      events_(events),
+      grace_(clock.timer([this] { kill_now(); })),
+      killing_(clock.timer([this] { give_up(); })),
+      answer_(clock.timer([this] { fell_silent(); })),
+      beat_(clock.timer([this] { give_sign(); })) {}
+
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(Clock& clock, uv_loop_t* loop,
+                                                            std::size_t place,
                                                             const WorkerStart& start,
                                                             WorkerEvents& events) {
   std::array<int, 2> ends{};
@@ -112,16 +123,11 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, std
     return fail("cannot start a worker: " + remembered.error().message);
   }
 
-  std::shared_ptr<WorkerProcess> worker(new WorkerProcess(place, start, events));
+  std::shared_ptr<WorkerProcess> worker(new WorkerProcess(clock, place, start, events));
   worker->process_ = std::move(*process);
   worker->socket_ = std::move(ours);
   worker->printed_ = std::move(printed);
   worker->self_ = worker;
-  uv_timer_init(loop, &worker->grace_);
-  uv_timer_init(loop, &worker->answer_);
-  uv_timer_init(loop, &worker->beat_);
-  worker->open_handles_ = 3;
-  worker->grace_.data = worker->answer_.data = worker->beat_.data = worker.get();
   for (const auto& [poll, fd] : {std::pair(&worker->socket_poll_, worker->socket_.get()),
                                  std::pair(&worker->printed_poll_, worker->printed_.get()),
                                  std::pair(&worker->process_poll_, worker->process_.pidfd.get())}) {
@@ -138,10 +144,7 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(uv_loop_t* loop, std
                 [](uv_poll_t* handle, int, int) { worker_of(handle)->log_some(); });
   uv_poll_start(&worker->process_poll_, UV_READABLE,
                 [](uv_poll_t* handle, int, int) { worker_of(handle)->process_ended(); });
-  const auto beat = static_cast<std::uint64_t>(start.beat.count());
-  if (beat > 0)
-    uv_timer_start(
-        &worker->beat_, [](uv_timer_t* handle) { worker_of(handle)->give_sign(); }, beat, beat);
+  if (start.beat.count() > 0) worker->beat_->start(start.beat, start.beat);
   return worker;
 }
 
@@ -190,7 +193,7 @@ bool WorkerProcess::read_some() {
   }
   const auto alive = self_;  // a line may end this worker
   while (auto line = lines_.next()) {
-    uv_timer_stop(&answer_);
+    answer_->stop();
     if (!asked_) events_.worker_said(*line, place_);
   }
   return true;
@@ -239,30 +242,26 @@ void WorkerProcess::stop() {
     static_cast<void>(ignored);
   }
   shutdown(socket_.get(), SHUT_RDWR);
-  uv_timer_start(&grace_, [](uv_timer_t* handle) { worker_of(handle)->kill_now(); }, grace_ms, 0);
+  killing_->stop();
+  grace_->start(grace);
 }
 
 void WorkerProcess::kill_now() {
   kill(process_.pid, SIGKILL);
-  uv_timer_start(
-      &grace_,
-      [](uv_timer_t* handle) {
-        WorkerProcess* worker = worker_of(handle);
-        spdlog::error("process {} and its children were killed but do not end",
-                      worker->process_.pid);
-        machine::reap(worker->process_.pid);  // reaps it whenever it ends
-        worker->finish(
-            "was killed but does not end: one of its processes waits in the kernel, or is traced "
-            "by a process outside the trial");
-      },
-      static_cast<std::uint64_t>(killing.count()), 0);
+  grace_->stop();
+  killing_->start(killing);
+}
+
+void WorkerProcess::give_up() {
+  spdlog::error("process {} and its children were killed but do not end", process_.pid);
+  machine::reap(process_.pid);  // reaps it whenever it ends
+  finish(
+      "was killed but does not end: one of its processes waits in the kernel, or is traced by a "
+      "process outside the trial");
 }
 
 void WorkerProcess::expect_answer(std::chrono::nanoseconds within) {
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(within);
-  uv_timer_start(
-      &answer_, [](uv_timer_t* handle) { worker_of(handle)->fell_silent(); },
-      static_cast<std::uint64_t>(ms.count()), 0);
+  answer_->start(std::chrono::ceil<std::chrono::milliseconds>(within));
 }
 
 // The first time we wait a little longer: if the loop was late itself, its next turn reads the
@@ -279,7 +278,7 @@ void WorkerProcess::process_ended() {
   pollfd wait{process_.pidfd.get(), POLLIN, 0};
   if (poll(&wait, 1, 0) != 1) return;
   const auto alive = self_;
-  uv_timer_stop(&answer_);
+  answer_->stop();
   while (read_some()) {
     // reads its last lines
   }
@@ -303,10 +302,14 @@ void WorkerProcess::discard() {
   waitpid(process_.pid, nullptr, 0);
   for (uv_poll_t* poll : {&socket_poll_, &printed_poll_, &process_poll_})
     if (poll->data != nullptr) uv_close(reinterpret_cast<uv_handle_t*>(poll), handle_closed);
-  for (uv_timer_t* timer : {&grace_, &answer_, &beat_})
-    uv_close(reinterpret_cast<uv_handle_t*>(timer), handle_closed);
+  drop_timers();
   end_left_behind(start_);
   unlink(start_.record.c_str());
+  if (open_handles_ == 0) self_.reset();
+}
+
+void WorkerProcess::drop_timers() {
+  for (auto* timer : {&grace_, &killing_, &answer_, &beat_}) timer->reset();
 }
 
 void WorkerProcess::handle_closed(uv_handle_t* handle) {
@@ -318,9 +321,7 @@ void WorkerProcess::close_handles() {
   if (printed_) hang_up();
   uv_close(reinterpret_cast<uv_handle_t*>(&socket_poll_), handle_closed);
   uv_close(reinterpret_cast<uv_handle_t*>(&process_poll_), handle_closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&grace_), handle_closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&answer_), handle_closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&beat_), handle_closed);
+  drop_timers();
 }
 
 Result<void> end_recorded_worker(const std::string& record, const std::string& token) {
@@ -347,8 +348,9 @@ Result<void> end_recorded_worker(const std::string& record, const std::string& t
   return {};
 }
 
-Workshop::Workshop(uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events)
-    : loop_(loop),
+Workshop::Workshop(Clock& clock, uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events)
+    : clock_(clock),
+      loop_(loop),
       options_(std::move(options)),
       events_(events),
       containment_(options_.isolate ? machine::best_containment()
@@ -500,7 +502,7 @@ Result<Allocations::Attempt> Workshop::free_allocations(const Owner& owner) cons
 }
 
 Result<void> Workshop::start(std::size_t place, const WorkerStart& what) {
-  auto worker = WorkerProcess::start(loop_, place, what, *this);
+  auto worker = WorkerProcess::start(clock_, loop_, place, what, *this);
   if (!worker) {
     group_.reset();
     return std::unexpected(worker.error());

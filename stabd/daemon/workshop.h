@@ -29,6 +29,7 @@
 #include "protocol/lines.h"
 #include "protocol/work.h"
 #include "stabd/daemon/allocations.h"
+#include "stabd/daemon/part.h"
 #include "store/records.h"
 
 namespace stab::daemon {
@@ -74,8 +75,8 @@ class WorkerProcess {
  public:
   // The loop owns the worker, which lives until its end has been reported and its handles are
   // closed.
-  static Result<std::shared_ptr<WorkerProcess>> start(uv_loop_t* loop, std::size_t place,
-                                                      const WorkerStart& start,
+  static Result<std::shared_ptr<WorkerProcess>> start(Clock& clock, uv_loop_t* loop,
+                                                      std::size_t place, const WorkerStart& start,
                                                       WorkerEvents& events);
   ~WorkerProcess() = default;
   WorkerProcess(const WorkerProcess&) = delete;
@@ -89,18 +90,19 @@ class WorkerProcess {
   void stop();
 
  private:
-  WorkerProcess(std::size_t place, const WorkerStart& start, WorkerEvents& events)
-      : place_(place), start_(start), events_(events) {}
+  WorkerProcess(Clock& clock, std::size_t place, const WorkerStart& start, WorkerEvents& events);
   void expect_answer(std::chrono::nanoseconds within);
   void fell_silent();
   void give_sign();
   void kill_now();
+  void give_up();
   bool read_some();  // returns whether there may be more
   bool log_some();   // the same for its output
   void process_ended();
   void finish(const std::string& how);
   void hang_up();
   void close_handles();
+  void drop_timers();
   void discard();
   static void handle_closed(uv_handle_t* handle);
 
@@ -116,9 +118,11 @@ class WorkerProcess {
   uv_poll_t socket_poll_{};
   uv_poll_t printed_poll_{};
   uv_poll_t process_poll_{};
-  uv_timer_t grace_{};
-  uv_timer_t answer_{};  // runs while an answer is due
-  uv_timer_t beat_{};    // runs if the worker gets signs of life
+  // None of these timers is left when the worker has ended.
+  std::unique_ptr<Timer> grace_;    // runs while the worker may end by itself
+  std::unique_ptr<Timer> killing_;  // runs while a killed worker should end
+  std::unique_ptr<Timer> answer_;   // runs while an answer is due
+  std::unique_ptr<Timer> beat_;     // runs if the worker gets signs of life
   int open_handles_ = 0;
   std::chrono::nanoseconds within_{0};
   bool late_ = false;  // the time for the answer has passed once
@@ -147,7 +151,7 @@ struct WorkshopOptions {
 class Workshop final : private WorkerEvents {
  public:
   // When `events` hears of a worker's end, the worker's place is free again.
-  Workshop(uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events);
+  Workshop(Clock& clock, uv_loop_t* loop, WorkshopOptions options, WorkerEvents& events);
 
   // Puts back the settings of the machine that a killed daemon left changed, ends the processes that
   // it left running, and removes their groups.
@@ -216,6 +220,7 @@ class Workshop final : private WorkerEvents {
   void worker_silent(const std::string& how, std::size_t place) override;
   void worker_ended(const std::string& how, std::size_t place) override;
 
+  Clock& clock_;
   uv_loop_t* loop_;
   WorkshopOptions options_;
   WorkerEvents& events_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Workers that are shell scripts.
+// Workers that are shell scripts, at a time that the test sets.
 #include "stabd/daemon/workshop.h"
 
 #include <gmock/gmock.h>
@@ -9,11 +9,14 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "stabd/daemon/clock_testing.h"
 #include "stabd/daemon/loop.h"
 #include "store/test_support.h"
 
 namespace stab::daemon {
 namespace {
+
+using namespace std::chrono_literals;
 
 class WorkshopTest : public testing::Test, protected WorkerEvents {
  protected:
@@ -28,6 +31,11 @@ class WorkshopTest : public testing::Test, protected WorkerEvents {
     EXPECT_FALSE(workshop_.has_worker());
     ended_.push_back(how);
   }
+  // Whether the worker still runs when the loop has served what there is.
+  [[nodiscard]] bool lives() {
+    for (int i = 0; i < 10; ++i) uv_run(loop_->get(), UV_RUN_NOWAIT);
+    return workshop_.has_worker();
+  }
   void run_until_ended() {
     while (workshop_.has_worker()) uv_run(loop_->get(), UV_RUN_ONCE);
   }
@@ -38,7 +46,9 @@ class WorkshopTest : public testing::Test, protected WorkerEvents {
   std::vector<std::string> said_;
   int silent_ = 0;
   std::vector<std::string> ended_;
-  Workshop workshop_{loop_->get(),
+  ClockOfTest clock_;
+  Workshop workshop_{clock_,
+                     loop_->get(),
                      {.program = directory_ / "worker",
                       .state_directory = directory_ / "",
                       .database = directory_ / "stabd.db",
@@ -70,14 +80,14 @@ TEST_F(WorkshopTest, AWorkerEndsWhenItIsStopped) {
   run_until_ended();
   EXPECT_EQ(ended_.size(), 1U);
   workshop_.stop();
-  workshop_.send(0, "{}", std::chrono::seconds(1));
+  workshop_.send(0, "{}", 1s);
 }
 
 TEST_F(WorkshopTest, TheOwnerHearsTheLinesOfAWorkerThatItHasNotStopped) {
   use_worker("echo one >&3\necho two >&3\nread line <&3\necho \"$line\" >&3\n");
   ASSERT_TRUE(workshop_.prepare());
   ASSERT_TRUE(start());
-  workshop_.send(0, "{}", std::chrono::minutes(1));
+  workshop_.send(0, "{}", 1min);
   run_until_ended();
   EXPECT_THAT(said_, testing::ElementsAre("one", "two", "{}"));
   EXPECT_EQ(silent_, 0);
@@ -86,6 +96,68 @@ TEST_F(WorkshopTest, TheOwnerHearsTheLinesOfAWorkerThatItHasNotStopped) {
   workshop_.stop();
   run_until_ended();
   EXPECT_THAT(said_, testing::IsEmpty());
+}
+
+TEST_F(WorkshopTest, AWorkerThatDoesNotEndByItselfIsKilledAfterAGracePeriod) {
+  use_worker("exec sleep 1000\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.stop();
+  clock_.pass(15s - 1ms);
+  EXPECT_TRUE(lives());
+  clock_.pass(1ms);
+  run_until_ended();
+  EXPECT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(silent_, 0);
+  EXPECT_EQ(clock_.running(), 0U);
+}
+
+// The second that is added leaves the loop a turn in which it reads the answer.
+TEST_F(WorkshopTest, AWorkerThatDoesNotAnswerIsKilled) {
+  use_worker("exec sleep 1000\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.send(0, "{}", 5s);
+  clock_.pass(6s - 1ms);
+  EXPECT_EQ(silent_, 0);
+  EXPECT_TRUE(lives());
+  clock_.pass(1ms);
+  EXPECT_EQ(silent_, 1);
+  EXPECT_TRUE(workshop_.has_worker()) << "its end is reported when it has ended";
+  run_until_ended();
+  EXPECT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(clock_.running(), 0U);
+}
+
+TEST_F(WorkshopTest, NobodyWaitsForAnAnswerThatHasCome) {
+  use_worker("read line <&3\necho \"$line\" >&3\nexec cat <&3 >/dev/null\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.send(0, "{}", 5s);
+  while (said_.empty()) uv_run(loop_->get(), UV_RUN_ONCE);
+  EXPECT_EQ(clock_.running(), 0U);
+  clock_.pass(1h);
+  EXPECT_EQ(silent_, 0);
+  EXPECT_TRUE(lives());
+  workshop_.stop();
+  run_until_ended();
+}
+
+// A process that is traced, or that waits in the kernel, may stay although it was killed.
+TEST_F(WorkshopTest, AKilledWorkerThatDoesNotEndCountsAsEnded) {
+  use_worker("exec sleep 1000\n");
+  ASSERT_TRUE(workshop_.prepare());
+  ASSERT_TRUE(start());
+  workshop_.stop();
+  clock_.pass(15s);
+  // The loop does not turn, so nobody learns of the worker's end.
+  clock_.pass(10s - 1ms);
+  EXPECT_TRUE(workshop_.has_worker());
+  clock_.pass(1ms);
+  EXPECT_FALSE(workshop_.has_worker());
+  EXPECT_EQ(ended_.size(), 1U);
+  uv_run(loop_->get(), UV_RUN_DEFAULT);
+  EXPECT_EQ(ended_.size(), 1U);
 }
 
 TEST_F(WorkshopTest, AWorkerThatCannotStartIsAnError) {
