@@ -218,13 +218,11 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               session_->give_way();
               after_session_step();
             }),
-      readers_(std::make_unique<Readers>(
-          loop_->get(),
-          ReadersOptions{
-              .program = options_.program,
-              .folder = options_.state_directory,
-              .limit = options_.read_limit,
-              .is_trusted = [this](std::uint32_t account) { return queue_.is_trusted(account); }})),
+      readers_(new Readers(loop_->get(),
+                           ReadersOptions{.program = options_.program,
+                                          .folder = options_.state_directory,
+                                          .limit = options_.read_limit},
+                           *this)),
       room_(*loop_, *readers_, [this] { tell_company(); }),
       accounts_("/etc/subuid", geteuid()),
       notices_(loop_->get(), *store_, *readers_, accounts_,
@@ -291,7 +289,7 @@ Result<void> Daemon::open_loop() {
                    after_session_step();
                  });
   server_.data = this;
-  start_readers();
+  readers_->use_cpus(workshop_.allowed_cpus());
   return {};
 }
 

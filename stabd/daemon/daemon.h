@@ -48,7 +48,7 @@ struct DaemonOptions : settings::Settings {
   std::chrono::milliseconds node_wait{600'000};
 };
 
-class Daemon final : private Ending::Steps, private WorkerEvents {
+class Daemon final : private Ending::Steps, private WorkerEvents, private ReadersSurroundings {
  public:
   // Opens the store, ends the processes that an earlier daemon left running, and listens. No trial
   // runs before run().
@@ -141,7 +141,10 @@ class Daemon final : private Ending::Steps, private WorkerEvents {
   void after_session_step();
   void publish_progress();
   // Requests to readers (requests.cc).
-  void start_readers();
+  [[nodiscard]] bool is_trusted(std::uint32_t account) const override;
+  [[nodiscard]] bool reader_may_begin(std::uint32_t uid) const override;
+  [[nodiscard]] std::string readers_must_end() override;
+  void readers_changed() override;
   void read_for_session(protocol::ReadRequest request,
                         std::function<void(Result<std::string>)> done);
   void forget_session_reading();

@@ -29,7 +29,7 @@ run = ["true", "${X}"]
 levels = { a = { X = "1" }, b = { X = "2" } }
 )";
 
-class NoticesTest : public testing::Test {
+class NoticesTest : public testing::Test, protected ReadersSurroundings {
  protected:
   NoticesTest() {
     std::filesystem::create_directories(folder_);
@@ -42,11 +42,11 @@ class NoticesTest : public testing::Test {
     store_ = store::open_or_fail(directory_ / "stab.db");
     row_ = {.name = "e", .plan = "p", .directory = "/", .uid = 1000, .state = "done"};
     row_.id = store_->add_experiment(row_).value();
-    readers_ = std::make_unique<Readers>(
-        loop_->get(), ReadersOptions{.program = folder_ + "/reader",
-                                     .folder = folder_,
-                                     .limit = std::chrono::hours(1),
-                                     .is_trusted = [](std::uint32_t) { return false; }});
+    readers_.reset(new Readers(
+        loop_->get(),
+        ReadersOptions{
+            .program = folder_ + "/reader", .folder = folder_, .limit = std::chrono::hours(1)},
+        *this));
     settings::Notify own;
     own.command = {folder_ + "/command"};
     own.time_limit = std::chrono::hours(1);
@@ -57,6 +57,10 @@ class NoticesTest : public testing::Test {
     readers_.reset();
     notices_->end();
   }
+  [[nodiscard]] bool is_trusted(std::uint32_t) const override { return false; }
+  [[nodiscard]] bool reader_may_begin(std::uint32_t) const override { return true; }
+  [[nodiscard]] std::string readers_must_end() override { return ""; }
+  void readers_changed() override {}
   void use(const settings::Notify& own) {
     own_ = own;
     notices_.emplace(loop_->get(), *store_, *readers_, accounts_,

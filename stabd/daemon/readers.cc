@@ -23,8 +23,8 @@ constexpr std::chrono::milliseconds reader_start{5};
 
 }  // namespace
 
-Readers::Readers(uv_loop_t* loop, ReadersOptions options)
-    : loop_(loop), options_(std::move(options)), clock_(new uv_timer_t) {
+Readers::Readers(uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around)
+    : loop_(loop), options_(std::move(options)), around_(around), clock_(new uv_timer_t) {
   uv_timer_init(loop, clock_);
   clock_->data = this;
 }
@@ -88,7 +88,7 @@ void Readers::forget(Ticket ticket) {
 }
 
 bool Readers::is_trusted(const Job& job) const {
-  return options_.is_trusted && options_.is_trusted(job.account);
+  return around_.is_trusted(job.account);
 }
 
 bool Readers::runs(const Job& job) const {
@@ -109,7 +109,7 @@ bool Readers::waits(const Job& job) const {
       }))
     return false;
   if (job.stands || job.kind == Kind::plan) return true;
-  if (may_begin && !may_begin(job.account)) return false;
+  if (!around_.reader_may_begin(job.account)) return false;
   if (std::ranges::any_of(jobs_,
                           [&](const Job& each) { return same(each) && each.kind == job.kind; }))
     return false;
@@ -227,7 +227,7 @@ void Readers::ended(Ticket ticket, Result<Fd> answer) {
   if (jobs_.empty()) uv_timer_stop(clock_);
   done(std::move(answer));
   start_some();
-  if (on_change) on_change();
+  around_.readers_changed();
 }
 
 // The callbacks may ask and forget, so each pass searches jobs_ again.
@@ -241,7 +241,7 @@ void Readers::report_failures() {
 }
 
 void Readers::tick() {
-  const std::string why = must_end ? must_end() : "";
+  const std::string why = around_.readers_must_end();
   for (Job& job : jobs_) {
     if (!job.process) continue;
     if (takes_turns(job) && !why.empty()) job.process->kill(why);
@@ -255,7 +255,7 @@ void Readers::tick() {
   forget_accounts();
   report_failures();
   start_some();
-  if (std::exchange(changed_, false) && on_change) on_change();
+  if (std::exchange(changed_, false)) around_.readers_changed();
   if (jobs_.empty()) uv_timer_stop(clock_);
 }
 
@@ -304,13 +304,13 @@ void Readers::hurry() {
 bool Readers::asked() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
     return takes_turns(job) && job.account != no_user &&
-           (job.process || !may_begin || may_begin(job.account));
+           (job.process || around_.reader_may_begin(job.account));
   });
 }
 
 bool Readers::wanted() const {
   return std::ranges::any_of(jobs_, [this](const Job& job) {
-    return takes_turns(job) && (job.process || !may_begin || may_begin(job.account));
+    return takes_turns(job) && (job.process || around_.reader_may_begin(job.account));
   });
 }
 

@@ -20,8 +20,8 @@
 //      that call has returned.
 //  R5  A reader sees one state of the database, and until it ends, the store's log can't begin
 //      anew. If the log takes more than half of the available space, clients' readers are killed.
-//  R6  While a client's user may not be answered (may_begin), none of that user's readers starts,
-//      and trials don't wait for them.
+//  R6  While a client's user may not be answered (reader_may_begin), none of that user's readers
+//      starts, and trials don't wait for them.
 //  R7  Submitted plans are read beside trials, at most most_plans at once and one for each account.
 //      The account that readers have worked for least is next; an account's plans are read in the
 //      order of submission. A plan that is being read is never interrupted.
@@ -54,8 +54,22 @@ struct ReadersOptions {
   std::string program;
   std::string folder;
   std::chrono::nanoseconds limit{0};
-  // Whether this account's readers don't wait for others (R1).
-  std::function<bool(std::uint32_t account)> is_trusted;
+};
+
+// The daemon, as its readers see it.
+class ReadersSurroundings {
+ public:
+  // R1: whether this account's readers don't wait for others.
+  [[nodiscard]] virtual bool is_trusted(std::uint32_t account) const = 0;
+  // R6: whether a reader may start for this user.
+  [[nodiscard]] virtual bool reader_may_begin(std::uint32_t uid) const = 0;
+  // R5: called while there are jobs. Returns why clients' readers must be killed now, or "".
+  [[nodiscard]] virtual std::string readers_must_end() = 0;
+  // Called from the loop whenever a reader has ended or was forgotten.
+  virtual void readers_changed() = 0;
+
+ protected:
+  ~ReadersSurroundings() = default;
 };
 
 // The readers that clients wait for, as RoomForReaders sees them.
@@ -77,7 +91,7 @@ class ClientsReaders {
 
 class Readers final : public ClientsReaders {
  public:
-  Readers(uv_loop_t* loop, ReadersOptions options);
+  Readers(uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around);
   ~Readers();  // kills running readers without a callback
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
@@ -102,12 +116,6 @@ class Readers final : public ClientsReaders {
   void hurry() override;
   [[nodiscard]] bool wanted() const override;
   [[nodiscard]] bool asked() const override;
-  // Called from the loop whenever a reader has ended or was forgotten.
-  std::function<void()> on_change;
-  // R6: whether a reader may start for this user.
-  std::function<bool(std::uint32_t uid)> may_begin;
-  // R5: called while there are jobs. Returns why clients' readers must be killed now, or "".
-  std::function<std::string()> must_end;
 
  private:
   enum class Kind {
@@ -157,6 +165,7 @@ class Readers final : public ClientsReaders {
 
   uv_loop_t* loop_;
   ReadersOptions options_;
+  ReadersSurroundings& around_;
   std::vector<unsigned> cpus_;
   bool allowed_ = true;
   bool hurry_ = false;
@@ -167,7 +176,7 @@ class Readers final : public ClientsReaders {
   // time.
   std::map<std::uint32_t, Milliseconds> worked_;
   Milliseconds least_worked_{0};
-  bool changed_ = false;  // on_change must be called
+  bool changed_ = false;  // readers_changed() must be called
   uv_timer_t* clock_;     // runs while there are jobs; the loop frees it
 };
 

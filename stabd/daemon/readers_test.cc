@@ -12,6 +12,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ namespace {
 
 constexpr std::uint32_t root = 0;
 
-class ReadersTest : public ::testing::Test {
+class ReadersTest : public ::testing::Test, protected ReadersSurroundings {
  protected:
   void SetUp() override {
     std::filesystem::create_directories(folder_);
@@ -36,12 +37,11 @@ class ReadersTest : public ::testing::Test {
     ASSERT_TRUE(write_file_atomically(folder_ + "/reader", program));
     ASSERT_EQ(chmod((folder_ + "/reader").c_str(), 0700), 0);
     uv_loop_init(&loop_);
-    readers_ = std::make_unique<Readers>(
+    readers_.reset(new Readers(
         &loop_,
-        ReadersOptions{.program = folder_ + "/reader",
-                       .folder = folder_,
-                       .limit = std::chrono::hours(1),
-                       .is_trusted = [](std::uint32_t account) { return account == root; }});
+        ReadersOptions{
+            .program = folder_ + "/reader", .folder = folder_, .limit = std::chrono::hours(1)},
+        *this));
   }
   void TearDown() override {
     readers_.reset();
@@ -49,6 +49,11 @@ class ReadersTest : public ::testing::Test {
     EXPECT_EQ(uv_loop_close(&loop_), 0);
     std::filesystem::remove_all(folder_);
   }
+
+  [[nodiscard]] bool is_trusted(std::uint32_t account) const override { return account == root; }
+  [[nodiscard]] bool reader_may_begin(std::uint32_t uid) const override { return refused_ != uid; }
+  [[nodiscard]] std::string readers_must_end() override { return must_end_; }
+  void readers_changed() override { ++changes_; }
 
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   Readers::Done done_of(const std::string& name) {
@@ -96,6 +101,9 @@ class ReadersTest : public ::testing::Test {
   std::string folder_ = testing::TempDir() + "readers-" + std::to_string(getpid());
   uv_loop_t loop_{};
   std::unique_ptr<Readers> readers_;
+  std::optional<std::uint32_t> refused_;  // the user who may not be answered
+  std::string must_end_;                  // why clients' readers must end, or ""
+  int changes_ = 0;
   std::vector<std::string> ended_;
 };
 
@@ -256,6 +264,44 @@ TEST_F(ReadersTest, NobodyRunsWhileTrialsForbidIt) {
   EXPECT_TRUE(ended_.empty());
   readers_->allow(true);
   for (std::uint32_t account = 1; account <= 4; ++account) wait_for(std::to_string(account));
+}
+
+// R5
+TEST_F(ReadersTest, OnlyReadersOfClientsEndWhenTheLogNeedsTheirSpace) {
+  readers_->ask_at_once(path("of the experiment"), done_of("of the experiment"));
+  ask_of_plan(2, "plan of 2");
+  std::string why;
+  readers_->ask(1, path("of 1"), [&why](const Result<Fd>& answer) {
+    why = answer ? "it has ended by itself" : answer.error().message;
+  });
+  for (const char* name : {"of the experiment", "plan of 2", "of 1"}) wait_until_begun(name);
+  must_end_ = "no space is left";
+  while (why.empty()) uv_run(&loop_, UV_RUN_ONCE);
+  EXPECT_EQ(why, must_end_);
+  EXPECT_EQ(changes_, 1);
+  for (const char* name : {"of the experiment", "plan of 2"}) {
+    let_end(name);
+    wait_for(name);
+  }
+  EXPECT_EQ(changes_, 3);
+}
+
+// R6
+TEST_F(ReadersTest, WhoMayNotBeAnsweredHasNoReader) {
+  refused_ = 1;
+  ask(1, "of 1");
+  EXPECT_FALSE(readers_->wanted());
+  EXPECT_FALSE(readers_->asked());
+  ask(2, "of 2");
+  EXPECT_TRUE(readers_->asked());
+  let_end("of 2");
+  wait_for("of 2");
+  EXPECT_FALSE(readers_->wanted()) << "trials do not wait for it";
+  EXPECT_FALSE(has_begun("of 1"));
+  refused_.reset();
+  EXPECT_TRUE(readers_->wanted());
+  let_end("of 1");
+  wait_for("of 1");
 }
 
 using namespace std::chrono_literals;

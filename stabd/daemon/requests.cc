@@ -140,16 +140,22 @@ std::string Daemon::database() const {
   return database_in(options_.state_directory);
 }
 
-void Daemon::start_readers() {
-  readers_->use_cpus(workshop_.allowed_cpus());
-  readers_->must_end = [this] {
-    return log_is_too_large(database()) ? std::string(
-                                              "the disk has no room for the data that stabd stores "
-                                              "while it answers: free some space and ask again")
-                                        : std::string();
-  };
-  readers_->may_begin = [this](std::uint32_t uid) { return clients_.may_be_answered(uid); };
-  readers_->on_change = [this] { room_.readers_changed(); };
+bool Daemon::is_trusted(std::uint32_t account) const {
+  return queue_.is_trusted(account);
+}
+
+bool Daemon::reader_may_begin(std::uint32_t uid) const {
+  return clients_.may_be_answered(uid);
+}
+
+std::string Daemon::readers_must_end() {
+  if (!log_is_too_large(database())) return "";
+  return "the disk has no room for the data that stabd stores while it answers: free some space "
+         "and ask again";
+}
+
+void Daemon::readers_changed() {
+  room_.readers_changed();
 }
 
 // An answer to `logs` is a piece of bounded size, and `replay` reads a single trial.
