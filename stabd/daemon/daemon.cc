@@ -218,7 +218,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
               session_->give_way();
               after_session_step();
             }),
-      readers_(new Readers(loop_->get(),
+      readers_(new Readers(*loop_, loop_->get(),
                            ReadersOptions{.program = options_.program,
                                           .folder = options_.state_directory,
                                           .limit = options_.read_limit},

@@ -13,7 +13,9 @@
 #include "plan/reading/read_plan.h"
 #include "protocol/messages.h"
 #include "protocol/reading.h"
+#include "stabd/daemon/clock_testing.h"
 #include "stabd/daemon/loop.h"
+#include "stabd/daemon/loop_testing.h"
 #include "store/test_support.h"
 
 namespace stab::daemon {
@@ -43,7 +45,7 @@ class NoticesTest : public testing::Test, protected ReadersSurroundings {
     row_ = {.name = "e", .plan = "p", .directory = "/", .uid = 1000, .state = "done"};
     row_.id = store_->add_experiment(row_).value();
     readers_.reset(new Readers(
-        loop_->get(),
+        clock_, loop_->get(),
         ReadersOptions{
             .program = folder_ + "/reader", .folder = folder_, .limit = std::chrono::hours(1)},
         *this));
@@ -75,7 +77,7 @@ class NoticesTest : public testing::Test, protected ReadersSurroundings {
     notices_->tell(row_, plan_ ? &*plan_ : nullptr, event, "why", counts);
   }
   void run_until_sent() {
-    while (notices_->owed()) uv_run(loop_->get(), UV_RUN_ONCE);
+    while (notices_->owed()) turn(loop_->get(), clock_);
   }
   [[nodiscard]] bool has(const std::string& name) const {
     return std::filesystem::exists(folder_ + "/" + name);
@@ -92,6 +94,7 @@ class NoticesTest : public testing::Test, protected ReadersSurroundings {
 
   store::TemporaryDirectory directory_;
   const std::string folder_ = directory_ / "scripts";
+  ClockOfTest clock_;
   std::unique_ptr<Loop> loop_ = Loop::open().value();
   std::unique_ptr<store::Store> store_;
   store::Experiment row_;
@@ -172,7 +175,7 @@ TEST_F(NoticesTest, ANoticeWaitsForTheVerdictOnItsComparison) {
   plan_ = plan::read_plan(compares_two).value();
   tell("done", Counts{.total = 2, .ok = 2});
   EXPECT_TRUE(notices_->owed());
-  uv_run(loop_->get(), UV_RUN_ONCE);
+  turn(loop_->get(), clock_);
   EXPECT_FALSE(has("got"));
   ASSERT_TRUE(write_file_atomically(folder_ + "/answer", ""));
   run_until_sent();

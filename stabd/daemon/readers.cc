@@ -23,17 +23,16 @@ constexpr std::chrono::milliseconds reader_start{5};
 
 }  // namespace
 
-Readers::Readers(uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around)
-    : loop_(loop), options_(std::move(options)), around_(around), clock_(new uv_timer_t) {
-  uv_timer_init(loop, clock_);
-  clock_->data = this;
-}
+Readers::Readers(Clock& clock, uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around)
+    : clock_(clock),
+      loop_(loop),
+      options_(std::move(options)),
+      around_(around),
+      timer_(clock.timer([this] { tick(); })) {}
 
 Readers::~Readers() {
   for (Job& job : jobs_)
     if (job.process) job.process->end();
-  uv_close(reinterpret_cast<uv_handle_t*>(clock_),
-           [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }
 
 Readers::Ticket Readers::ask(std::uint32_t account, std::string line, Done done) {
@@ -66,9 +65,7 @@ Readers::Ticket Readers::add(Job job) {
 }
 
 void Readers::wake() {
-  uv_timer_start(
-      clock_, [](uv_timer_t* handle) { static_cast<Readers*>(handle->data)->tick(); }, 0,
-      static_cast<std::uint64_t>(step.count()));
+  timer_->start(Milliseconds(0), step);
 }
 
 Readers::Place Readers::find(Ticket ticket) {
@@ -178,7 +175,7 @@ void Readers::start_some() {
 void Readers::let_run(Job& job) {
   job.turn = Milliseconds(0);
   if (!std::exchange(job.stands, false)) return start(job);
-  job.since = uv_now(loop_);
+  job.since = clock_.turn_began();
   job.process->go_on();
 }
 
@@ -190,8 +187,8 @@ void Readers::stand_still(Job& job) {
 
 // A reader that trials forbid is stopped, and that time does not count (R3).
 void Readers::count_time(Job& job) {
-  const std::uint64_t now = uv_now(loop_);
-  const Milliseconds passed(now - std::exchange(job.since, now));
+  const Milliseconds now = clock_.turn_began();
+  const Milliseconds passed = now - std::exchange(job.since, now);
   if (!runs(job) || (!allowed_ && takes_turns(job))) return;
   job.ran += passed;
   job.turn += passed;
@@ -210,7 +207,7 @@ void Readers::start(Job& job) {
                            [this, ticket](Result<Fd> answer) { ended(ticket, std::move(answer)); });
   if (process) {
     job.process = *process;
-    job.since = uv_now(loop_);
+    job.since = clock_.turn_began();
     if (job.kind != Kind::at_once) worked_[job.account] += reader_start;
     return;
   }
@@ -224,7 +221,7 @@ void Readers::ended(Ticket ticket, Result<Fd> answer) {
   count_time(*job);
   const Done done = std::move(job->done);
   jobs_.erase(job);
-  if (jobs_.empty()) uv_timer_stop(clock_);
+  if (jobs_.empty()) timer_->stop();
   done(std::move(answer));
   start_some();
   around_.readers_changed();
@@ -256,7 +253,7 @@ void Readers::tick() {
   report_failures();
   start_some();
   if (std::exchange(changed_, false)) around_.readers_changed();
-  if (jobs_.empty()) uv_timer_stop(clock_);
+  if (jobs_.empty()) timer_->stop();
 }
 
 void Readers::forget_accounts() {

@@ -91,7 +91,7 @@ class ClientsReaders {
 
 class Readers final : public ClientsReaders {
  public:
-  Readers(uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around);
+  Readers(Clock& clock, uv_loop_t* loop, ReadersOptions options, ReadersSurroundings& around);
   ~Readers();  // kills running readers without a callback
   Readers(const Readers&) = delete;
   Readers& operator=(const Readers&) = delete;
@@ -132,8 +132,8 @@ class Readers final : public ClientsReaders {
     std::string line;
     Done done;
     std::shared_ptr<ReaderProcess> process{};
-    bool stands = false;     // it is stopped until its next turn
-    std::uint64_t since{0};  // when its running time was last counted
+    bool stands = false;    // it is stopped until its next turn
+    Milliseconds since{0};  // when its running time was last counted
     Milliseconds ran{0};
     Milliseconds turn{0};   // how long it has run since its turn came
     std::string failure{};  // why it could not be started; reported at the next turn of the loop
@@ -163,6 +163,7 @@ class Readers final : public ClientsReaders {
   void report_failures();
   Place find(Ticket ticket);
 
+  Clock& clock_;
   uv_loop_t* loop_;
   ReadersOptions options_;
   ReadersSurroundings& around_;
@@ -176,8 +177,8 @@ class Readers final : public ClientsReaders {
   // time.
   std::map<std::uint32_t, Milliseconds> worked_;
   Milliseconds least_worked_{0};
-  bool changed_ = false;  // readers_changed() must be called
-  uv_timer_t* clock_;     // runs while there are jobs; the loop frees it
+  bool changed_ = false;          // readers_changed() must be called
+  std::unique_ptr<Timer> timer_;  // runs while there are jobs
 };
 
 // Makes room for clients' readers beside an experiment whose trials they would disturb. A reader

@@ -20,9 +20,12 @@
 
 #include "base/fd.h"
 #include "stabd/daemon/clock_testing.h"
+#include "stabd/daemon/loop_testing.h"
 
 namespace stab::daemon {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint32_t root = 0;
 
@@ -38,10 +41,8 @@ class ReadersTest : public ::testing::Test, protected ReadersSurroundings {
     ASSERT_EQ(chmod((folder_ + "/reader").c_str(), 0700), 0);
     uv_loop_init(&loop_);
     readers_.reset(new Readers(
-        &loop_,
-        ReadersOptions{
-            .program = folder_ + "/reader", .folder = folder_, .limit = std::chrono::hours(1)},
-        *this));
+        clock_, &loop_,
+        ReadersOptions{.program = folder_ + "/reader", .folder = folder_, .limit = 1h}, *this));
   }
   void TearDown() override {
     readers_.reset();
@@ -76,30 +77,23 @@ class ReadersTest : public ::testing::Test, protected ReadersSurroundings {
     return std::ranges::find(ended_, name) != ended_.end();
   }
   void wait_for(const std::string& name) {
-    while (!has_ended(name)) uv_run(&loop_, UV_RUN_ONCE);
+    while (!has_ended(name)) turn();
   }
   void wait_until_begun(const std::string& name) {
-    while (read_file(path(name + ".begun"), 100).value_or("").empty()) uv_run(&loop_, UV_RUN_ONCE);
+    while (read_file(path(name + ".begun"), 100).value_or("").empty()) turn();
   }
   [[nodiscard]] bool has_begun(const std::string& name) const {
     return std::filesystem::exists(path(name + ".begun"));
   }
-  // The loop turns for this long.
-  void turn_for(std::uint64_t milliseconds) {
-    uv_timer_t timer;
-    uv_timer_init(&loop_, &timer);
-    bool over = false;
-    timer.data = &over;
-    uv_timer_start(
-        &timer, [](uv_timer_t* handle) { *static_cast<bool*>(handle->data) = true; }, milliseconds,
-        0);
-    while (!over) uv_run(&loop_, UV_RUN_ONCE);
-    uv_close(reinterpret_cast<uv_handle_t*>(&timer), nullptr);
-    uv_run(&loop_, UV_RUN_NOWAIT);
+  void turn() { daemon::turn(&loop_, clock_); }
+  // Processes have at least this much time.
+  void turn_for(std::chrono::milliseconds time) {
+    for (const auto until = clock_.now() + time; clock_.now() < until;) turn();
   }
 
   std::string folder_ = testing::TempDir() + "readers-" + std::to_string(getpid());
   uv_loop_t loop_{};
+  ClockOfTest clock_;
   std::unique_ptr<Readers> readers_;
   std::optional<std::uint32_t> refused_;  // the user who may not be answered
   std::string must_end_;                  // why clients' readers must end, or ""
@@ -164,7 +158,7 @@ TEST_F(ReadersTest, ThoseOfRootRunBesideThoseOfOthers) {
   wait_until_begun("of 2");
   ask(root, "of root");
   wait_until_begun("of root");
-  turn_for(1000);
+  turn_for(1s);
   for (const char* name : {"of 1", "of 2", "of root"}) {
     const std::string pid = read_file(path(std::string(name) + ".begun"), 100).value();
     const auto stat = read_file("/proc/" + pid.substr(0, pid.size() - 1) + "/stat", 4096);
@@ -217,7 +211,7 @@ TEST_F(ReadersTest, NoStreamOfTheDaemonIsTheirs) {
       "readers", std::make_shared<spdlog::sinks::ostream_sink_st>(said)));
   bool ended = false;
   readers_->ask(1, path("links"), [&ended](const Result<Fd>&) { ended = true; });
-  while (!ended) uv_run(&loop_, UV_RUN_ONCE);
+  while (!ended) turn();
   spdlog::set_default_logger(before);
   const std::string links = read_file(path("links"), 1000).value_or("");
   std::array<char, 100> own{};
@@ -243,7 +237,7 @@ TEST_F(ReadersTest, OnlyTheFirstLinesOfWhatOnePrintsAreLogged) {
       "readers", std::make_shared<spdlog::sinks::ostream_sink_st>(said)));
   bool ended = false;
   readers_->ask(1, path("done"), [&ended](const Result<Fd>&) { ended = true; });
-  while (!ended) uv_run(&loop_, UV_RUN_ONCE);
+  while (!ended) turn();
   spdlog::set_default_logger(before);
   std::size_t lines = 0;
   const std::string text = said.str();
@@ -260,10 +254,28 @@ TEST_F(ReadersTest, NobodyRunsWhileTrialsForbidIt) {
     let_end(std::to_string(account));
   }
   readers_->allow(false);
-  turn_for(1500);
+  turn_for(1500ms);
   EXPECT_TRUE(ended_.empty());
   readers_->allow(true);
   for (std::uint32_t account = 1; account <= 4; ++account) wait_for(std::to_string(account));
+}
+
+// R3
+TEST_F(ReadersTest, OneThatRunsLongerThanTheLimitIsKilled) {
+  std::optional<bool> answered;
+  readers_->ask(1, path("of 1"),
+                [&answered](const Result<Fd>& answer) { answered = answer.has_value(); });
+  wait_until_begun("of 1");
+  readers_->allow(false);
+  clock_.pass(2h);
+  readers_->allow(true);
+  clock_.pass(30min);
+  turn_for(10ms);
+  EXPECT_FALSE(answered) << "the time while it was stopped does not count";
+  clock_.pass(30min);
+  while (!answered) turn();
+  EXPECT_FALSE(*answered);
+  EXPECT_EQ(clock_.running(), 0U);
 }
 
 // R5
@@ -276,7 +288,7 @@ TEST_F(ReadersTest, OnlyReadersOfClientsEndWhenTheLogNeedsTheirSpace) {
   });
   for (const char* name : {"of the experiment", "plan of 2", "of 1"}) wait_until_begun(name);
   must_end_ = "no space is left";
-  while (why.empty()) uv_run(&loop_, UV_RUN_ONCE);
+  while (why.empty()) turn();
   EXPECT_EQ(why, must_end_);
   EXPECT_EQ(changes_, 1);
   for (const char* name : {"of the experiment", "plan of 2"}) {
@@ -303,8 +315,6 @@ TEST_F(ReadersTest, WhoMayNotBeAnsweredHasNoReader) {
   let_end("of 1");
   wait_for("of 1");
 }
-
-using namespace std::chrono_literals;
 
 class RoomForReadersTest : public testing::Test, protected ClientsReaders {
  protected:
