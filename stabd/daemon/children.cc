@@ -257,18 +257,16 @@ std::vector<std::string> words_of(const Notice& notice) {
 
 }  // namespace
 
-Notifier::Notifier(uv_loop_t* loop, machine::Containment containment, std::string program,
-                   std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested)
+Notifier::Notifier(Clock& clock, uv_loop_t* loop, machine::Containment containment,
+                   std::string program, std::chrono::nanoseconds limit, OnFailed failed,
+                   std::function<void()> rested)
     : loop_(loop),
       containment_(containment),
       program_(std::move(program)),
       limit_(limit),
       failed_(std::move(failed)),
       rested_(std::move(rested)),
-      timer_(new uv_timer_t) {
-  uv_timer_init(loop_, timer_);
-  timer_->data = this;
-}
+      timer_(clock.timer([this] { kill_late(); })) {}
 
 void Notifier::end(std::chrono::steady_clock::time_point until) {
   if (child_) {
@@ -282,8 +280,6 @@ void Notifier::end(std::chrono::steady_clock::time_point until) {
 
 Notifier::~Notifier() {
   end(std::chrono::steady_clock::now() + LoopChild::killing);
-  uv_close(reinterpret_cast<uv_handle_t*>(timer_),
-           [](uv_handle_t* handle) { delete reinterpret_cast<uv_timer_t*>(handle); });
 }
 
 void Notifier::send(Notice notice) {
@@ -329,20 +325,17 @@ Result<void> Notifier::start(const Notice& notice) {
   if (!child) return std::unexpected(child.error());
   child_ = std::move(*child);
   late_ = false;
-  const auto limit = std::chrono::ceil<std::chrono::milliseconds>(limit_).count();
-  uv_timer_start(
-      timer_,
-      [](uv_timer_t* timer) {
-        auto* self = static_cast<Notifier*>(timer->data);
-        self->late_ = true;
-        self->child_->send_signal(SIGKILL);
-      },
-      static_cast<std::uint64_t>(limit), 0);
+  timer_->start(std::chrono::ceil<std::chrono::milliseconds>(limit_));
   return {};
 }
 
+void Notifier::kill_late() {
+  late_ = true;
+  child_->send_signal(SIGKILL);
+}
+
 void Notifier::ended(std::optional<int> status) {
-  uv_timer_stop(timer_);
+  timer_->stop();
   child_.reset();
   if (late_)
     failed_(current_, fmt::format("the notice's command took longer than {} and was killed",

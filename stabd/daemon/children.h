@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "machine/containment.h"
 #include "machine/processes.h"
+#include "stabd/daemon/part.h"
 
 namespace stab::daemon {
 
@@ -136,7 +137,7 @@ class Notifier {
 
   // `rested` is called from the loop when no notice is left. `program` is stabd itself, which asks
   // for users' limits (machine/user_limits.h).
-  Notifier(uv_loop_t* loop, machine::Containment containment, std::string program,
+  Notifier(Clock& clock, uv_loop_t* loop, machine::Containment containment, std::string program,
            std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested);
   // Must run before the loop is closed. Calls end().
   ~Notifier();
@@ -157,6 +158,7 @@ class Notifier {
   void run_next();
   Result<void> start(const Notice& notice);
   void ended(std::optional<int> status);
+  void kill_late();
 
   uv_loop_t* loop_;
   machine::Containment containment_;
@@ -168,7 +170,7 @@ class Notifier {
   std::deque<Notice> waiting_;
   std::int64_t current_ = 0;          // the experiment of the running notice
   std::shared_ptr<LoopChild> child_;  // the running command, or nullptr
-  uv_timer_t* timer_;                 // kills child_ after the limit; the loop frees it
+  std::unique_ptr<Timer> timer_;      // kills child_ after the limit
   bool late_ = false;
 };
 

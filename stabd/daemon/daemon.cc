@@ -225,7 +225,7 @@ Daemon::Daemon(DaemonOptions options, service::Manager manager, std::unique_ptr<
                            *this)),
       room_(*loop_, *readers_, [this] { tell_company(); }),
       accounts_("/etc/subuid", geteuid()),
-      notices_(loop_->get(), *store_, *readers_, accounts_,
+      notices_(*loop_, loop_->get(), *store_, *readers_, accounts_,
                {.program = options_.program,
                 .database = database_in(options_.state_directory),
                 .containment = workshop_.containment()},

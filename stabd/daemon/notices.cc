@@ -46,9 +46,11 @@ std::string_view verdict_of(const protocol::ReportReply& answer) {
 
 }  // namespace
 
-Notices::Notices(uv_loop_t* loop, store::Store& store, Readers& readers, const Accounts& accounts,
-                 NoticesOptions options, const settings::Notify& own, std::function<void()> sent)
-    : loop_(loop),
+Notices::Notices(Clock& clock, uv_loop_t* loop, store::Store& store, Readers& readers,
+                 const Accounts& accounts, NoticesOptions options, const settings::Notify& own,
+                 std::function<void()> sent)
+    : clock_(clock),
+      loop_(loop),
       store_(store),
       readers_(readers),
       accounts_(accounts),
@@ -78,7 +80,7 @@ Notifier& Notices::notifier_of(const Notice& notice) {
   auto& notifier = notifiers_[{accounts_.of(notice.of), notice.ours}];
   if (notifier) return *notifier;
   notifier = std::make_unique<Notifier>(
-      loop_, options_.containment, options_.program, own_.time_limit,
+      clock_, loop_, options_.containment, options_.program, own_.time_limit,
       [this](store::Id id, const std::string& why) { note_unsent(id, why); }, [this] { sent_(); });
   notifier->use_cpus(cpus_);
   return *notifier;

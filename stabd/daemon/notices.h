@@ -38,8 +38,9 @@ class Notices {
  public:
   // `readers` are asked for verdicts, and read plans. A notice that could not be sent becomes an event of its
   // experiment. `sent` is called from the loop whenever owed() may have become false.
-  Notices(uv_loop_t* loop, store::Store& store, Readers& readers, const Accounts& accounts,
-          NoticesOptions options, const settings::Notify& own, std::function<void()> sent);
+  Notices(Clock& clock, uv_loop_t* loop, store::Store& store, Readers& readers,
+          const Accounts& accounts, NoticesOptions options, const settings::Notify& own,
+          std::function<void()> sent);
 
   void use_settings(const settings::Notify& own);
   // Commands stay off the CPUs of trials.
@@ -63,6 +64,7 @@ class Notices {
   void note_unsent(store::Id id, const std::string& why);
   void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
 
+  Clock& clock_;
   uv_loop_t* loop_;
   store::Store& store_;
   Readers& readers_;

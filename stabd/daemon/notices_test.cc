@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Notices whose commands and readers are shell scripts. Each command writes its notice to a file.
+// Notices whose commands and readers are shell scripts, at a time that the test sets. Each command
+// writes its notice to a file.
 #include "stabd/daemon/notices.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,8 @@
 
 namespace stab::daemon {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr const char* compares_two = R"(
 [experiment]
@@ -46,12 +49,10 @@ class NoticesTest : public testing::Test, protected ReadersSurroundings {
     row_.id = store_->add_experiment(row_).value();
     readers_.reset(new Readers(
         clock_, loop_->get(),
-        ReadersOptions{
-            .program = folder_ + "/reader", .folder = folder_, .limit = std::chrono::hours(1)},
-        *this));
+        ReadersOptions{.program = folder_ + "/reader", .folder = folder_, .limit = 1h}, *this));
     settings::Notify own;
     own.command = {folder_ + "/command"};
-    own.time_limit = std::chrono::hours(1);
+    own.time_limit = 1h;
     own.when = settings::Notices::always;
     use(own);
   }
@@ -65,7 +66,7 @@ class NoticesTest : public testing::Test, protected ReadersSurroundings {
   void readers_changed() override {}
   void use(const settings::Notify& own) {
     own_ = own;
-    notices_.emplace(loop_->get(), *store_, *readers_, accounts_,
+    notices_.emplace(clock_, loop_->get(), *store_, *readers_, accounts_,
                      NoticesOptions{.program = "", .database = directory_ / "stab.db"}, own,
                      [this] { ++sent_; });
   }
@@ -188,6 +189,24 @@ TEST_F(NoticesTest, ACommandThatFailsIsAnEventOfTheExperiment) {
   tell("failed");
   run_until_sent();
   EXPECT_THAT(noted(), testing::ElementsAre(testing::HasSubstr("ended with exit code 3")));
+}
+
+TEST_F(NoticesTest, ACommandThatRunsLongerThanTheLimitIsKilled) {
+  own_.command = {"/bin/sleep", "1000"};
+  notices_->use_settings(own_);
+  tell("failed");
+  own_.command = {folder_ + "/command"};
+  notices_->use_settings(own_);
+  tell("failed");
+  clock_.pass(1h - 1ms);
+  for (int i = 0; i < 10; ++i) uv_run(loop_->get(), UV_RUN_NOWAIT);
+  EXPECT_THAT(noted(), testing::IsEmpty());
+  EXPECT_FALSE(has("got")) << "the next command waits for the one that runs";
+  clock_.pass(1ms);
+  run_until_sent();
+  EXPECT_THAT(noted(), testing::ElementsAre(testing::HasSubstr("took longer than 1 h ")));
+  EXPECT_EQ(got()["event"], "failed");
+  EXPECT_EQ(clock_.running(), 0U);
 }
 
 TEST_F(NoticesTest, AtTheEndEachUnsentNoticeIsNoted) {
