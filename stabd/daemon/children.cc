@@ -258,23 +258,21 @@ std::vector<std::string> words_of(const Notice& notice) {
 }  // namespace
 
 Notifier::Notifier(Clock& clock, uv_loop_t* loop, machine::Containment containment,
-                   std::string program, std::chrono::nanoseconds limit, OnFailed failed,
-                   std::function<void()> rested)
+                   std::string program, std::chrono::nanoseconds limit, NotifierEvents& events)
     : loop_(loop),
       containment_(containment),
       program_(std::move(program)),
       limit_(limit),
-      failed_(std::move(failed)),
-      rested_(std::move(rested)),
+      events_(events),
       timer_(clock.timer([this] { kill_late(); })) {}
 
 void Notifier::end(std::chrono::steady_clock::time_point until) {
   if (child_) {
     child_->end(until);
     child_.reset();
-    failed_(current_, notice_cut_short);
+    events_.notice_failed(current_, notice_cut_short);
   }
-  for (const Notice& notice : waiting_) failed_(notice.experiment, notice_cut_short);
+  for (const Notice& notice : waiting_) events_.notice_failed(notice.experiment, notice_cut_short);
   waiting_.clear();
 }
 
@@ -284,7 +282,8 @@ Notifier::~Notifier() {
 
 void Notifier::send(Notice notice) {
   if (waiting_.size() >= max_notices)
-    return failed_(notice.experiment, "the notice is dropped: too many notices are waiting");
+    return events_.notice_failed(notice.experiment,
+                                 "the notice is dropped: too many notices are waiting");
   waiting_.push_back(std::move(notice));
   run_next();
 }
@@ -300,7 +299,7 @@ void Notifier::run_next() {
     waiting_.pop_front();
     current_ = notice.experiment;
     if (auto started = start(notice); !started)
-      failed_(current_, "the notice is not sent: " + started.error().message);
+      events_.notice_failed(current_, "the notice is not sent: " + started.error().message);
   }
 }
 
@@ -338,12 +337,13 @@ void Notifier::ended(std::optional<int> status) {
   timer_->stop();
   child_.reset();
   if (late_)
-    failed_(current_, fmt::format("the notice's command took longer than {} and was killed",
-                                  format_duration(limit_)));
+    events_.notice_failed(current_,
+                          fmt::format("the notice's command took longer than {} and was killed",
+                                      format_duration(limit_)));
   else if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
-    failed_(current_, "the notice's command " + machine::how_it_ended(status));
+    events_.notice_failed(current_, "the notice's command " + machine::how_it_ended(status));
   run_next();
-  if (!busy()) rested_();
+  if (!busy()) events_.notifier_rests();
 }
 
 }  // namespace stab::daemon

@@ -130,15 +130,23 @@ struct Notice {
 inline constexpr std::size_t max_notices = 100;  // that may wait for one notifier
 inline constexpr const char* notice_cut_short = "the notice is not sent: stabd is stopping";
 
+// The owner of a notifier learns through this interface what becomes of its notices.
+class NotifierEvents {
+ public:
+  // Called from the loop, Notifier::send() or Notifier::end(); `why` says what went wrong.
+  virtual void notice_failed(std::int64_t experiment, const std::string& why) = 0;
+  // Called from the loop when no notice is left.
+  virtual void notifier_rests() = 0;
+
+ protected:
+  ~NotifierEvents() = default;
+};
+
 class Notifier {
  public:
-  // Called from the loop, or from end(); `why` says what went wrong.
-  using OnFailed = std::function<void(std::int64_t experiment, const std::string& why)>;
-
-  // `rested` is called from the loop when no notice is left. `program` is stabd itself, which asks
-  // for users' limits (machine/user_limits.h).
+  // `program` is stabd itself, which asks for users' limits (machine/user_limits.h).
   Notifier(Clock& clock, uv_loop_t* loop, machine::Containment containment, std::string program,
-           std::chrono::nanoseconds limit, OnFailed failed, std::function<void()> rested);
+           std::chrono::nanoseconds limit, NotifierEvents& events);
   // Must run before the loop is closed. Calls end().
   ~Notifier();
   // Kills the running command and waits until then for its end. All notices that were not delivered
@@ -164,8 +172,7 @@ class Notifier {
   machine::Containment containment_;
   std::string program_;
   std::chrono::nanoseconds limit_;
-  OnFailed failed_;
-  std::function<void()> rested_;
+  NotifierEvents& events_;
   std::vector<unsigned> cpus_;
   std::deque<Notice> waiting_;
   std::int64_t current_ = 0;          // the experiment of the running notice

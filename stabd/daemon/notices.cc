@@ -69,7 +69,7 @@ void Notices::use_cpus(const std::vector<unsigned>& cpus) {
 }
 
 void Notices::end() {
-  for (const store::Id id : awaiting_reader_) note_unsent(id, notice_cut_short);
+  for (const store::Id id : awaiting_reader_) notice_failed(id, notice_cut_short);
   // All notifiers share one deadline, even if several of their processes are traced and do not end.
   const auto until = std::chrono::steady_clock::now() + LoopChild::killing;
   for (const auto& [user, notifier] : notifiers_) notifier->end(until);
@@ -79,18 +79,21 @@ void Notices::end() {
 Notifier& Notices::notifier_of(const Notice& notice) {
   auto& notifier = notifiers_[{accounts_.of(notice.of), notice.ours}];
   if (notifier) return *notifier;
-  notifier = std::make_unique<Notifier>(
-      clock_, loop_, options_.containment, options_.program, own_.time_limit,
-      [this](store::Id id, const std::string& why) { note_unsent(id, why); }, [this] { sent_(); });
+  notifier.reset(
+      new Notifier(clock_, loop_, options_.containment, options_.program, own_.time_limit, *this));
   notifier->use_cpus(cpus_);
   return *notifier;
 }
 
-void Notices::note_unsent(store::Id id, const std::string& why) {
+void Notices::notice_failed(store::Id id, const std::string& why) {
   spdlog::warn("experiment {}: {}", id, why);
   const auto added =
       store_.add_event({.experiment = id, .at_ns = wall_clock_ns(), .kind = "notify", .text = why});
   if (!added) spdlog::warn("experiment {}: {}", id, added.error().message);
+}
+
+void Notices::notifier_rests() {
+  sent_();
 }
 
 bool Notices::owed() const {
@@ -159,7 +162,7 @@ void Notices::tell_unread(const store::Experiment& row, std::string_view event,
         const auto line =
             answer ? text_in(*answer, protocol::most_decoded) : fail(answer.error().message);
         if (!line)
-          note_unsent(notice.experiment, "the notice is not sent: " + line.error().message);
+          notice_failed(notice.experiment, "the notice is not sent: " + line.error().message);
         // The plan may have taken over its reader, but it could name any command anyway.
         const auto reply = line ? protocol::decode_reply<protocol::NoticeReply>(*line)
                                 : Result<protocol::NoticeReply>(fail(""));

@@ -34,7 +34,7 @@ struct NoticesOptions {
   machine::Containment containment = machine::Containment::process_tree;
 };
 
-class Notices {
+class Notices final : private NotifierEvents {
  public:
   // `readers` are asked for verdicts, and read plans. A notice that could not be sent becomes an event of its
   // experiment. `sent` is called from the loop whenever owed() may have become false.
@@ -61,7 +61,8 @@ class Notices {
 
  private:
   Notifier& notifier_of(const Notice& notice);
-  void note_unsent(store::Id id, const std::string& why);
+  void notice_failed(store::Id id, const std::string& why) override;
+  void notifier_rests() override;
   void send(std::vector<Notice> notices, const nlohmann::ordered_json& json);
 
   Clock& clock_;
