@@ -8,7 +8,7 @@
 #include "runtime/image/pads.h"
 #include "runtime/image/place.h"
 #include "runtime/image/relink.h"
-#include "runtime/image/unwind.h"
+#include "runtime/image/unwind_tables.h"
 
 namespace stab::rt {
 namespace {
@@ -305,14 +305,15 @@ bool anything_called(const Image& image) {
 }
 
 const char* make_switchboard(Image& image) {
-  Switchboard board = measure_switchboard(*image.table);
+  find_parts(image);
+  Switchboard board = measure_switchboard(*image.table, stub_description_bytes(image));
   const auto low = address_of(image.base);
   board.start =
       reserve_near(board.size(), low, low + image.table->image_size, image.random, image.side);
   if (board.start == nullptr) return "no memory near the image";
   image.board = board;
   write_switchboard(board, *image.table, image.base);
-  describe_stubs(board);
+  describe_stubs(image);
   return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 

@@ -17,7 +17,8 @@ namespace stab::rt {
 
 // Bits of Image::uses.
 constexpr uint8_t has_stub = 1;
-constexpr uint8_t is_active = 2;  // one of its frames was seen; determined at each epoch
+constexpr uint8_t is_active = 2;        // one of its frames was seen; determined at each epoch
+constexpr uint8_t begins_in_frame = 4;  // find_parts() in unwind_tables.h
 
 // Returns nullptr if the frames of the function have a fixed size.
 const abi::Frame* frame_of(const Image& image, uint32_t f);

@@ -36,7 +36,7 @@ uint32_t displacement(uint64_t at, uint64_t target) {
 
 }  // namespace
 
-Switchboard measure_switchboard(const abi::Header& table) {
+Switchboard measure_switchboard(const abi::Header& table, uint64_t description_bytes) {
   Switchboard board;
   board.functions = table.functions.count;
   board.labels = table.labels.count;
@@ -44,8 +44,7 @@ Switchboard measure_switchboard(const abi::Header& table) {
   board.stubs_size =
       align_up((uint64_t{board.functions} + board.labels) * Switchboard::stub_bytes, os::page_size);
   board.exceptions_size = align_up(table.exceptions.count, 8);
-  board.tables_size =
-      align_up(board.exceptions_size + Switchboard::description_bytes, os::page_size);
+  board.tables_size = align_up(board.exceptions_size + description_bytes, os::page_size);
   uint64_t labels_size = 0;
   for (uint32_t i = 0; i < board.labels; ++i) labels_size += label_description_size(table, i);
   board.labels_size = align_up(labels_size, os::page_size);

@@ -9,8 +9,9 @@
 // A stub is `jmp copy`. All stubs are written elsewhere and put in place at once, so code that
 // anybody may be running is never written to.
 //
-// The stub of a function is entered by a call, or by a jump in place of a call, so the frame is as
-// at a function's entry. The stub of a label is entered by a jump from inside the function (a
+// The stub of a function is entered by a call or by a jump in place of a call, so the frame is as
+// after a call. A part that begins in a frame (unwind_tables.h) is an exception: its stub is entered
+// by a jump from inside that frame. The stub of a label is entered by a jump from inside the function (a
 // computed goto), or by the unwinder as a landing pad, so the frame is built, and is as at the
 // label itself. It is the same in all layouts (pads.h, invariant 2).
 #pragma once
@@ -23,7 +24,6 @@ namespace stab::rt {
 
 struct Switchboard {
   static constexpr uint64_t stub_bytes = 8;
-  static constexpr uint64_t description_bytes = 96;   // for the functions' stubs
   static constexpr uint64_t label_header_bytes = 20;  // at the start of a label's description
 
   uint8_t* start = nullptr;  // nullptr: functions move only once
@@ -66,8 +66,9 @@ struct Switchboard {
   }
 };
 
-// Computes the sizes that a table needs. The caller sets `start`.
-Switchboard measure_switchboard(const abi::Header& table);
+// Computes the sizes that a table needs. `description_bytes` is the size of the descriptions of
+// functions' stubs. The caller sets `start`.
+Switchboard measure_switchboard(const abi::Header& table, uint64_t description_bytes);
 
 // The size of the description of a label's stub: header, CIE, FDE, end. It is 0 if the label's
 // function has no description.

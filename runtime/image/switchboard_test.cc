@@ -28,7 +28,7 @@ class SwitchboardTest : public ::testing::Test {
   void SetUp() override {
     sample.exceptions[9] = 0x9b;
     bytes = sample.build();
-    board = measure_switchboard(table());
+    board = measure_switchboard(table(), 0);
     // Within reach of the functions below.
     Random random(1);
     Side side = Side::either;

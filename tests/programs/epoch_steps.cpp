@@ -2,7 +2,9 @@
 // A debugger's view: after each single instruction of virtual calls, calls through pointers and their returns, and of
 // jumps to labels and landing pads, a signal handler's backtrace finds the caller's frame: entries, marks and stubs have
 // descriptions, too. And each instruction is known to be one of the file's, or to lead there.
+// gcc puts the throw in a part of its own (.cold), to which its function jumps when it has a frame.
 // variants: -O0 | -O2 | -O2 -fcf-protection
+// compilers: szc gcc
 #include <csignal>
 #include <cstdint>
 #include <link.h>

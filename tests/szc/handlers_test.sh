@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # handlers_test.sh SOURCE BUILD: what of the runtime runs in a program's signal handlers waits for nothing that the
-# interrupted code or another thread may have (Handlers 1), and a crash stays the same signal however small the stack is.
+# interrupted code or another thread may have (Handlers 1), an unwinder there finds the frames of the interrupted code,
+# and a crash stays the same signal however small the stack is.
 set -u
 . "$1/tests/lib.sh"
 . "$source_directory/tests/programs/build.sh"
@@ -21,6 +22,15 @@ for program in unwind_in_handler.cpp fork_in_handler.c; do
   done < <(variants_of "$program")
 done
 (cd ours && STABILIZER_OPTIONS=code=1:period=1ms timeout 300 ./program module >output) || fail "forks while modules are loaded: $?, $(cat ours/output)"
+
+# To unwind at any instruction, also on the way to a function or to a part of one. (Slow tests run all variants.)
+for compiler in szc gcc; do
+  build_ours . "$programs/epoch_steps.cpp" $compiler -O2 || { fail "epoch_steps.cpp is not built by $compiler"; continue; }
+  for options in rerandomize=once period=1ms:budget=off:seed={1,2}; do
+    output=$(run ours "strict=1:stack=1:$options")
+    grep -q 'exit 0' <<<"$output" || fail "epoch_steps.cpp by $compiler, $options: $output $(cat ours/errors)"
+  done
+done
 
 # With a stack that has room for the kernel's frame and little more, or none.
 $szc -O1 -w -o small "$programs/crash_small_stack.c" || exit 1
