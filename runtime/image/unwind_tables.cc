@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "runtime/abi/byte_reader.h"
+#include "runtime/base/byte_reader.h"
 #include "runtime/base/memory.h"
 #include "runtime/image/pads.h"
 
