@@ -10,10 +10,10 @@
 // anybody may be running is never written to.
 //
 // The stub of a function is entered by a call or by a jump in place of a call, so the frame is as
-// after a call. A part that begins in a frame (unwind_tables.h) is an exception: its stub is entered
-// by a jump from inside that frame. The stub of a label is entered by a jump from inside the function (a
-// computed goto), or by the unwinder as a landing pad, so the frame is built, and is as at the
-// label itself. It is the same in all layouts (pads.h, invariant 2).
+// after a call. A part that begins in a frame (unwind_tables.h) is an exception: its stub is
+// entered by a jump from inside that frame. The stub of a label is entered by a jump from inside
+// the function (a computed goto), or by the unwinder as a landing pad, so the frame is built, and
+// is as at the label itself. It is the same in all layouts (pads.h, invariant 2).
 #pragma once
 
 #include <stdint.h>

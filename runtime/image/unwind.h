@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Answers unwinders. They ask _dl_find_object for the frame descriptions of an address. Ours answers
-// for copies and stubs (unwind_tables.h), and asks libc's for everything else.
+// Answers unwinders. They ask _dl_find_object for the frame descriptions of an address. Ours
+// answers for copies and stubs (unwind_tables.h), and asks libc's for everything else.
 #pragma once
 
 #include <dlfcn.h>

@@ -120,12 +120,14 @@ bool begins_after_call(const Image& image, const abi::Function& function) {
   const uint8_t version = cie.byte();
   uint8_t letter = cie.byte();
   const bool augmented = letter == 'z';
-  while (letter != 0) letter = cie.byte();
+  bool is_signal_frame = false;
+  for (; letter != 0; letter = cie.byte()) is_signal_frame |= letter == 'S';
   cie.uleb();
   const bool usual = cie.sleb() == data_align;
   const uint64_t column = version == 1 ? cie.byte() : cie.uleb();
   if (augmented) cie.skip(cie.uleb());
-  if (!usual || column != return_column || !has_after_call_rules(cie)) return false;
+  if (is_signal_frame || !usual || column != return_column || !has_after_call_rules(cie))
+    return false;
   ByteReader fde(image.base + function.fde, function.fde_size);
   fde.skip(16);
   if (augmented) fde.skip(fde.uleb());
@@ -190,8 +192,8 @@ class Writer {
   }
 
   // Enters one instruction that runs before the first one of a part. Only the rules of the first
-  // instruction count there. They don't depend on a pad, because a part that uses the frame of other
-  // code has no pad.
+  // instruction count there. They don't depend on a pad, because a part that uses the frame of
+  // other code has no pad.
   void enter_before_part(uint32_t f, const uint8_t* code, uint32_t size) {
     uint8_t* fde = clone(f, code);
     store32(fde + 12, size);

@@ -11,8 +11,8 @@
 // The marks of the first layout and the stubs of functions have descriptions of their own, because
 // none of the function's code has run there yet: the state is as at the function's first
 // instruction. For most functions that is the state after a call, and one description serves many
-// stubs. A part that other code jumps to from inside a frame, such as gcc's .cold parts, begins with
-// that frame. Its mark and its stub have the part's description, as if the part began there.
+// stubs. A part that other code jumps to from inside a frame, such as gcc's .cold parts, begins
+// with that frame. Its mark and its stub have the part's description, as if the part began there.
 // Likewise, the stub of a label has its function's description, as if the function lay such that
 // the label is at the stub.
 #pragma once

@@ -37,6 +37,7 @@ struct Common {
   std::uint8_t data_align = 0x78;  // -8
   std::uint8_t return_column = 16;
   bool augmented = true;
+  bool signal_frame = false;
   Bytes rules = after_call;
 };
 
@@ -44,6 +45,7 @@ struct Common {
 Bytes cie(const Common& common = {}) {
   Bytes rest = {0, 0, 0, 0, common.version};
   if (common.augmented) rest.insert(rest.end(), {'z', 'L', 'R'});
+  if (common.signal_frame) rest.push_back('S');
   rest.insert(rest.end(), {0, 1, common.data_align, common.return_column});
   if (common.augmented) rest.insert(rest.end(), {2, 0x1b, 0x1b});
   rest.insert(rest.end(), common.rules.begin(), common.rules.end());
@@ -321,6 +323,7 @@ TEST(UnwindTables, APartIsWhatDoesNotSurelyBeginAfterACall) {
     EXPECT_FALSE(is_part(rules, {.version = 3}));
     EXPECT_TRUE(is_part(rules, {.data_align = 0x7c}));
     EXPECT_TRUE(is_part(rules, {.return_column = 15}));
+    EXPECT_TRUE(is_part(rules, {.signal_frame = true}));
     EXPECT_TRUE(is_part(rules, {.rules = {0x0c, 7, 16, 0x90, 1}}));
     EXPECT_TRUE(is_part(rules, {.rules = {0x0c, 7, 8}}));
     EXPECT_TRUE(is_part(rules, {.rules = {0x0c, 7, 8, 0x90, 1, 0x83, 2}}));
