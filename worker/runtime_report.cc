@@ -62,7 +62,8 @@ void add_notes(std::string& note, const std::string& more) {
 }
 
 // Readers take notes apart at "; " (results/sums.cc), so one note never contains these characters.
-void add_note(std::string& note, std::string one) {
+void add_note(std::string& note, std::string_view more) {
+  std::string one = one_line(more, max_note);
   for (std::size_t at = 0; (at = one.find("; ", at)) != std::string::npos;) one[at] = ',';
   add_notes(note, one);
 }

@@ -143,6 +143,7 @@ TEST(RuntimeReport, NotesEachLimitThatTheRuntimeNoticed) {
             "stacks were not enlarged for pads: the address space is limited");
   EXPECT_EQ(notes(R"("go_functions":0)"), "");
   EXPECT_EQ(notes(R"("why_once":"one; two")"), "functions move only at start: one, two");
+  EXPECT_EQ(notes(R"("why_once":"one;\ntwo")"), "functions move only at start: one, two");
 
   // The last line knows what happened later, and repeats what the first one said.
   std::string first = start;

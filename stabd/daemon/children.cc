@@ -268,6 +268,7 @@ Notifier::Notifier(Clock& clock, uv_loop_t* loop, machine::Containment containme
 
 void Notifier::end(std::chrono::steady_clock::time_point until) {
   if (child_) {
+    timer_->stop();
     child_->end(until);
     child_.reset();
     events_.notice_failed(current_, notice_cut_short);

@@ -193,7 +193,7 @@ bool WorkerProcess::read_some() {
   }
   const auto alive = self_;  // a line may end this worker
   while (auto line = lines_.next()) {
-    answer_->stop();
+    if (answer_) answer_->stop();
     if (!asked_) events_.worker_said(*line, place_);
   }
   return true;

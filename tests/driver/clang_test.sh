@@ -241,7 +241,7 @@ moves 'an older clang' linked
 expect 'an older clang without pads' "$szc" --stab-stack=off a.c b.c -o linked
 STABILIZER_OPTIONS=stack=1:report=report ./linked >/dev/null
 has 'an older clang: the report' report '"padded": 0'
-has 'an older clang: the report' report '"why_no_pads": "no stack frame of the executable has a pad, because szc could not add any (only some versions of clang make room'
+has 'an older clang: the report' report '"why_no_pads": "no stack frame of the executable has a pad, because szc could not add any (szc --stab-version lists the versions of clang that make room'
 for silent in '--stab-quiet -o linked' '--stab-off -o linked' '-o conftest' '--stab-stack=off -o linked'; do
   # shellcheck disable=SC2086
   expect "an older clang, $silent" "$szc" a.c b.c $silent
