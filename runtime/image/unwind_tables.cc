@@ -109,11 +109,9 @@ bool begins_by_advancing(ByteReader& rules) {
   return code == 0 && !rules.failed();
 }
 
-// Whether the state at the function's first instruction is the state after a call, or not
-// described. Returns false, too, if a description is unusual: the function's own description is
-// always right.
+// Whether the state at a described function's first instruction is the state after a call. Returns
+// false, too, if the description is unusual: the function's own description is always right.
 bool begins_after_call(const Image& image, const abi::Function& function) {
-  if (function.fde == 0) return true;
   const abi::Cie& common = elements<abi::Cie>(*image.table, image.table->cies)[function.cie];
   ByteReader cie(image.base + common.offset, common.size);
   cie.skip(8);
@@ -223,6 +221,12 @@ bool is_part(const Image& image, uint32_t f) {
   return (image.uses[f] & begins_in_frame) != 0;
 }
 
+// Nobody knows whether a function without a description begins in a frame, so its stub and its mark
+// have no description, either.
+bool is_described(const Image& image, uint32_t f) {
+  return image.functions()[f].fde != 0;
+}
+
 uint64_t most_bytes_of_fde(const Image& image, uint32_t f) {
   return align_up(image.functions()[f].fde_size, 4);
 }
@@ -236,7 +240,8 @@ uint64_t bytes_of_table(const Image& image) {
 
 void find_parts(Image& image) {
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (!begins_after_call(image, image.functions()[f])) image.uses[f] |= begins_in_frame;
+    if (is_described(image, f) && !begins_after_call(image, image.functions()[f]))
+      image.uses[f] |= begins_in_frame;
 }
 
 uint64_t unwind_bytes(const Image& image) {
@@ -257,7 +262,7 @@ void build_unwind(const Image& image, Layout& layout) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!layout.has(f)) continue;
     layout.descriptions[f] = 0;
-    if (image.functions()[f].fde == 0) continue;
+    if (!is_described(image, f)) continue;
     uint8_t* fde = writer.clone(f, layout.copy(f));
     pad_description(image, f, layout.pads[f], fde);
     layout.descriptions[f] = static_cast<uint32_t>(fde - header);
@@ -268,7 +273,7 @@ void build_unwind(const Image& image, Layout& layout) {
     const uint8_t* mark = layout.copy(f) - lead;
     if (lead != 0 && is_part(image, f))
       writer.enter_before_part(f, mark, lead);
-    else if (lead != 0)
+    else if (lead != 0 && is_described(image, f))
       writer.enter_after_call(mark, lead);
     if (layout.descriptions[f] != 0) writer.enter(layout.copy(f), layout.description(f));
   }
@@ -281,15 +286,18 @@ uint64_t stub_description_bytes(const Image& image) {
   constexpr uint64_t stubs_after_call = entry_size + after_call_fde_size;
   uint64_t size = bytes_of_table(image) + stubs_after_call;
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (is_part(image, f)) size += entry_size + most_bytes_of_fde(image, f) + stubs_after_call;
+    if (is_part(image, f) || !is_described(image, f))
+      size += entry_size + most_bytes_of_fde(image, f) + stubs_after_call;
   return size;
 }
 
-// The stub of each part has a description, and the stubs between two parts share one.
+// The stub of each part has a description, the stub of a function without a description has none,
+// and the other stubs between two such stubs share one.
 void describe_stubs(const Image& image) {
   const Switchboard& board = image.board;
   uint64_t most_entries = 1;
-  for (uint32_t f = 0; f < image.count(); ++f) most_entries += is_part(image, f) ? 2 : 0;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    most_entries += is_part(image, f) || !is_described(image, f) ? 2 : 0;
   Writer writer(image, board.descriptions(), most_entries);
   uint32_t first = 0;
   const auto enter_stubs_before = [&](uint32_t end) {
@@ -298,9 +306,10 @@ void describe_stubs(const Image& image) {
     first = end + 1;
   };
   for (uint32_t f = 0; f < image.count(); ++f) {
-    if (!is_part(image, f)) continue;
+    if (!is_part(image, f) && is_described(image, f)) continue;
     enter_stubs_before(f);
-    writer.enter_before_part(f, board.function_stub(f), Switchboard::stub_bytes);
+    if (is_part(image, f))
+      writer.enter_before_part(f, board.function_stub(f), Switchboard::stub_bytes);
   }
   enter_stubs_before(image.count());
   writer.finish();
