@@ -290,7 +290,7 @@ std::string CausalRun::take(const machine::Ended& ended, protocol::RunReply& rep
   if (text.size() > store::most_causal_bytes)
     return fmt::format(
         "the results of the trial's {} performance experiments need {} bytes, but stabd stores at "
-        "most {}: increase 'causal.experiment'",
+        "most {}: increase 'causal.experiment', so that there are fewer, longer experiments",
         seen.experiments, text.size(), store::most_causal_bytes);
   reply.causal = std::move(text);
   return "";

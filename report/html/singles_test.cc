@@ -143,7 +143,7 @@ TEST(Residuals, OfASampleAndOfDesignsWithSeedsThereAreNoneAndThePageSaysSo) {
   const auto part = [&] {
     return residual_part(given.analysis, given.shots, given.subjects()).str();
   };
-  EXPECT_THAT(part(), HasSubstr("means of the value&#39;s cell and block"));
+  EXPECT_THAT(part(), HasSubstr("the means of its cell and its block"));
   EXPECT_THAT(part(), HasSubstr("<svg"));
   given.analysis.spec.seed = "layout";
   given.analysis.spec.block = "";

@@ -563,11 +563,12 @@ Markup residual_part(const Analysis& analysis, const Shots& shots,
         .close();
   return section(
       "residuals", title,
-      fmt::format(
-          "A residual is a value minus the {}. A value is left out if there are no other values to "
-          "average it with. Normally distributed residuals lie on the straight line.",
-          analysis.spec.block.empty() ? "mean of the value's cell"
-                                      : "means of the value's cell and block"),
+      fmt::format("A residual is the difference between a value and {}. A value is left out if "
+                  "there are no other values to "
+                  "average it with. Normally distributed residuals lie on the straight line.",
+                  analysis.spec.block.empty()
+                      ? "the mean of its cell"
+                      : "the value expected from the means of its cell and its block"),
       residuals(analysis, shots, subjects));
 }
 
