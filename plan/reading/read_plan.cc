@@ -210,12 +210,12 @@ std::string describe(const std::vector<toml::Problem>& problems, std::string_vie
 std::string with_defaults(const std::string& text) {
   const auto plan = read_plan(text);
   if (!plan) return text;
-  std::string keys;
-  if (gets_pads(*plan)) keys += pads_by_default;
-  if (gets_clang(*plan)) keys += clang_by_default();
-  if (keys.empty()) return text;
+  std::string lines;
+  if (gets_pads(*plan)) lines += pads_by_default;
+  if (gets_clang(*plan)) lines += clang_by_default();
+  if (lines.empty()) return text;
   const std::string result = fmt::format("{}{}defaults for keys that the plan does not set.{}{}",
-                                         text, mark_of_defaults, header_of_defaults, keys);
+                                         text, mark_of_defaults, header_of_defaults, lines);
   // The plan has such a table already, or would become too long.
   return read_plan(result) ? result : text;
 }
@@ -227,9 +227,9 @@ std::string_view without_defaults(std::string_view text) {
   if (header == std::string_view::npos || header != text.find('\n', mark + mark_of_defaults.size()))
     return text;
   // Keys that a user added or changed are part of the plan.
-  std::string_view keys = text.substr(header + header_of_defaults.size());
-  if (keys.starts_with(pads_by_default)) keys.remove_prefix(pads_by_default.size());
-  return keys.empty() || keys == clang_by_default() ? text.substr(0, mark) : text;
+  std::string_view lines = text.substr(header + header_of_defaults.size());
+  if (lines.starts_with(pads_by_default)) lines.remove_prefix(pads_by_default.size());
+  return lines.empty() || lines == clang_by_default() ? text.substr(0, mark) : text;
 }
 
 namespace {
