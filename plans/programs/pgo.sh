@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # pgo.sh MODE OUT SOURCE TRAINING [FLAG...]: builds SOURCE with the clang that CC names, which must be clang-22. MODE
 # is O2, PGO, PGO_LTO or BOLT; each mode includes the steps of the modes before it. The training run has the argument
-# TRAINING. Each FLAG is passed to the compiler when it builds the program that BOLT rewrites or that is measured.
+# TRAINING. The compiler gets each FLAG in the final build, but not in the build for the training run. The program of the
+# final build is measured, in the mode BOLT after BOLT has rewritten it.
 set -e
 mode=$1 out=$2 source=$3 training=$4
 shift 4
