@@ -6,7 +6,7 @@ set -euo pipefail -o noglob
 cd "$1"
 
 bad=0
-# Of each kind of line in layering.txt: its patterns, and what the line says of them. Arrays of one kind go together.
+# Two arrays hold each kind of line in layering.txt: one the patterns, the other what the line says about them.
 place_patterns=() places=() room_patterns=() room_rules=() test_patterns=() test_rules=()
 declare -A sets
 while read -r kind text; do

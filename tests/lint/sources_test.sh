@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What every source file must have: the license line, the project's format, and no Python in the product. The lists and
-# numbers are in sources.txt.
+# Checks what every source file must have: the license line, the project's format, and no Python in the product. The
+# lists and numbers are in sources.txt.
 set -euo pipefail
 cd "$1"
 bad=0
