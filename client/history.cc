@@ -103,8 +103,9 @@ class Collector {
     std::reverse(list.begin(), list.end());
     for (const ListedExperiment& each : list) look_at(each);
     if (found_.empty()) return nothing();
-    auto made = results::history::make_history(options_.benchmark, std::move(found_),
-                                               {.alpha = options_.alpha, .seed = options_.seed});
+    auto made = results::history::make_history(
+        options_.benchmark, std::move(found_),
+        {.alpha = options_.alpha, .seed = options_.seed, .pool = options_.pool});
     made.not_looked_at = not_looked_at_;
     made.left_out.insert(made.left_out.begin(), left_out_.begin(), left_out_.end());
     return made;

@@ -53,6 +53,7 @@ struct HistoryOptions {
   std::size_t last = 200;  // how many of the latest experiments are examined
   double alpha = 0.05;
   std::uint64_t seed = 1;
+  bool pool = false;  // as in results::history::Options
 };
 
 // Shows one benchmark over the experiments of a daemon or a folder. Requests their reports as any

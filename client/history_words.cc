@@ -205,6 +205,19 @@ class Points {
   bool has_sources_;
 };
 
+// Whether nodes with the same hardware count as one machine.
+bool has_pool(const History& history) {
+  return history.options.pool && !history.experiments.back().pool.empty();
+}
+
+// Whether the nodes may be the reason for the alarm. The alarms before it divide the series.
+bool comes_with_nodes(const History& history, const Series& series, std::size_t alarm) {
+  const stats::Alarm& each = series.alarms[alarm];
+  const std::size_t from = alarm == 0 ? 0 : series.alarms[alarm - 1].at;
+  return results::history::may_be_nodes(history.experiments, series, from, each.at,
+                                        each.raised + 1);
+}
+
 class Text {
  public:
   explicit Text(const History& history) : history_(history), latest_(history.experiments.back()) {}
@@ -218,11 +231,13 @@ class Text {
 
  private:
   void heading() {
-    text_ += fmt::format(
-        "{}, {}: {} experiment{} on {}\n", one_line(history_.benchmark, 100),
-        one_line(latest_.response, 60), history_.experiments.size(),
-        history_.experiments.size() == 1 ? "" : "s",
-        latest_.machine.empty() ? "an unknown machine" : one_line(latest_.machine, 300));
+    text_ += fmt::format("{}, {}: {} experiment{} on {}\n", one_line(history_.benchmark, 100),
+                         one_line(latest_.response, 60), history_.experiments.size(),
+                         history_.experiments.size() == 1 ? "" : "s",
+                         has_pool(history_)
+                             ? "nodes with the same hardware, " + one_line(latest_.pool, 300)
+                         : latest_.machine.empty() ? "an unknown machine"
+                                                   : one_line(latest_.machine, 300));
     const char* what = latest_.log_scale ? "Geometric means over the trials of each experiment"
                                          : "Arithmetic means over the trials of each experiment";
     if (std::ranges::all_of(history_.series, &Series::exact))
@@ -303,14 +318,18 @@ class Text {
     if (watched == 0) return;
     bool any = false;
     for (const Series& series : history_.series)
-      for (const stats::Alarm& each : series.alarms) {
+      for (std::size_t i = 0; i < series.alarms.size(); ++i) {
+        const stats::Alarm& each = series.alarms[i];
         any = true;
         note(
             fmt::format("Alarm{}: the mean changed at experiment {}; the change was first detected "
-                        "at experiment {}.",
+                        "at experiment {}.{}",
                         series.levels.empty() ? "" : " of " + cell_name(series.levels),
                         history_.experiments[series.points[each.at].experiment].id,
-                        history_.experiments[series.points[each.raised].experiment].id));
+                        history_.experiments[series.points[each.raised].experiment].id,
+                        comes_with_nodes(history_, series, i)
+                            ? " The nodes changed, too, and may be the reason."
+                            : ""));
       }
     note(
         fmt::format("{}If you check after each experiment, you find false changes more often than "
@@ -350,13 +369,17 @@ Json json_of(const History& history, const Series& series) {
                        {"difference", each.difference},
                        {"p", or_null(each.p)}});
     if (!each.stands) changes.back()["stands"] = false;
+    if (each.other_nodes) changes.back()["other_nodes"] = true;
   }
   Json alarms = Json::array();
   const auto id_of = [&](std::size_t place) {
     return history.experiments[series.points[place].experiment].id;
   };
-  for (const stats::Alarm& each : series.alarms)
+  for (std::size_t i = 0; i < series.alarms.size(); ++i) {
+    const stats::Alarm& each = series.alarms[i];
     alarms.push_back({{"id", id_of(each.at)}, {"raised", id_of(each.raised)}});
+    if (comes_with_nodes(history, series, i)) alarms.back()["other_nodes"] = true;
+  }
   return {{"levels", series.levels},
           {"exact", series.exact},
           {"tested", series.tested},
@@ -389,9 +412,10 @@ std::string change_words(const Change& change, const Series& series, const Histo
   const bool better = (change.difference < 0) != history.experiments.back().higher_is_better;
   const std::int64_t id = history.experiments[series.points[change.at].experiment].id;
   return fmt::format("{} from experiment {} on, {} ({})", change_size(change, scale), id,
-                     !change.stands ? "but missing trials may be the reason"
-                     : better       ? "better"
-                                    : "worse",
+                     !change.stands       ? "but missing trials may be the reason"
+                     : change.other_nodes ? "but the nodes changed, too, and may be the reason"
+                     : better             ? "better"
+                                          : "worse",
                      change.p ? stats::p_words(*change.p) : "exactly");
 }
 
@@ -431,6 +455,7 @@ std::string as_json(const History& history) {
                  {"alpha", history.options.alpha},
                  {"alpha_of_each", history.permutations > 0 ? Json(history.alpha_of_each) : Json()},
                  {"permutations", history.permutations},
+                 {"pool", has_pool(history) ? Json(latest.pool) : Json()},
                  {"seed", history.options.seed},
                  {"experiments", std::move(experiments)},
                  {"series", std::move(series)},

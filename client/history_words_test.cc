@@ -16,6 +16,7 @@ using nlohmann::json;
 using results::history::experiment;
 using results::history::make_history;
 using results::history::Mean;
+using results::history::on_nodes;
 using results::history::sizes;
 using results::history::step;
 using results::history::steps_of;
@@ -161,6 +162,26 @@ TEST(HistoryWords, ABoundOfMissingTrialsIsSaidWithItsInterval) {
   EXPECT_FALSE(point.contains("loss_high"));
   EXPECT_EQ(point["loss_interval_low"], 1.1 * last.mean);
   EXPECT_FALSE(point.contains("loss_interval_high"));
+}
+
+TEST(HistoryWords, NodesThatMayBeTheReasonAreSaid) {
+  std::vector<Experiment> all;
+  for (int i = 1; i <= 30; ++i)
+    all.push_back(experiment(i, (i <= 20 ? 1e6 : 2e6) * (1 + (i * 5 % 7) / 1000.0)));
+  const History history = make_history("sort", on_nodes(all, 20, {"n1"}, {"n2"}), {.pool = true});
+  const std::string text = as_text(history);
+  EXPECT_THAT(text, HasSubstr("30 experiments on nodes with the same hardware, a CPU, 2 CPUs\n"));
+  EXPECT_THAT(text, HasSubstr("nightly; different nodes than before: n2"));
+  EXPECT_THAT(text, HasSubstr(", but the nodes changed, too, and may be the reason (p"));
+  EXPECT_THAT(text, ContainsRegex("The nodes changed,[ \n]+too,[ \n]+and may be the reason."));
+  const json object = json::parse(as_json(history));
+  EXPECT_EQ(object["pool"], "a CPU, 2 CPUs");
+  EXPECT_EQ(object["series"][0]["changes"][0]["other_nodes"], true);
+  EXPECT_EQ(object["series"][0]["alarms"][0]["other_nodes"], true);
+  const std::string both =
+      as_json(make_history("sort", on_nodes(all, 20, {"n1"}, {"n1", "n2"}), {.pool = true}));
+  EXPECT_THAT(both, Not(HasSubstr("other_nodes")));
+  EXPECT_TRUE(json::parse(as_json(make_history("sort", all, {})))["pool"].is_null());
 }
 
 TEST(HistoryWords, MissingTrialsWithoutABoundAreSaid) {

@@ -47,16 +47,20 @@ BOOST_DESCRIBE_STRUCT(Layouts, (), (randomized, unrandomized, without_runtime, r
 BOOST_DESCRIBE_STRUCT(Source, (), (branch, commit))
 BOOST_DESCRIBE_STRUCT(CausalCell, (), (name, profile, analysis, reason))
 BOOST_DESCRIBE_STRUCT(Document, (),
-                      (experiment, id, machine, hardware, simulated, trials, stopping, layouts,
-                       from_ns, settings, source, analysis, causal))
+                      (experiment, id, machine, hardware, nodes, pool, simulated, trials, stopping,
+                       layouts, from_ns, settings, source, analysis, causal))
 
 }  // namespace stab::report
 
 namespace stab::protocol {
 
-// An older daemon does not send these two.
+// An older daemon does not send these.
 template <>
 inline constexpr Field field<&stats::Effect::unit>{.may_lack = true};
+template <>
+inline constexpr Field field<&report::Document::nodes>{.may_lack = true};
+template <>
+inline constexpr Field field<&report::Document::pool>{.may_lack = true};
 template <>
 inline constexpr Field field<&report::Layouts::random_code>{.may_lack = true};
 template <>

@@ -249,6 +249,8 @@ struct Document {
   // The part of that line that is the same under each kernel and system; the whole line if the
   // stored facts don't tell.
   std::string hardware{};
+  std::vector<std::string> nodes{};  // the cluster's nodes that ran its trials, sorted
+  std::string pool{};  // the hardware that all of these nodes have; "": it differs, or is not known
   bool simulated = false;  // its trials ran under a simulator, so they have no times
   std::string versions{};  // of stabd and of the compilers, when it was measured; "": not known
   std::string compiler{};  // "szc with clang 19", if the plan states it; "": not known

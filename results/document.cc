@@ -99,6 +99,7 @@ stats::Spec spec_of(const plan::Plan& plan) {
 struct MachineFacts {
   std::string aslr{};  // the kernel's setting randomize_va_space
   std::string host{};  // the name with which the machine's description begins
+  std::string kind{};  // as in machine::StoredFacts
 };
 
 MachineFacts add_machine(store::Reader& store, store::Id id, report::Document& document) {
@@ -113,6 +114,7 @@ MachineFacts add_machine(store::Reader& store, store::Id id, report::Document& d
     known.host = facts.host.empty() ? (*machine)->host : facts.host;
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
     document.hardware = facts.hardware;
+    known.kind = facts.kind;
     const auto fact = std::ranges::find(facts.all, "aslr", &machine::Fact::name);
     if (fact != facts.all.end()) known.aslr = fact->value;
   }
@@ -140,6 +142,40 @@ void add_nodes(const plan::Plan& plan, const Rows& rows, const std::string& host
   document.machine =
       on_nodes(document.machine, host, nodes) + " (the details are those of one node)";
   document.hardware = on_nodes(document.hardware, host, nodes);
+}
+
+// The hardware of each node, as far as the experiment's events name it.
+store::Outcome<std::map<std::string, std::string>> hardware_of_nodes(
+    store::Reader& store, const store::Experiment& experiment) {
+  const auto events = store.events(experiment.id);
+  if (!events) return std::unexpected(events.error());
+  std::map<std::string, std::string> hardware;
+  for (const store::Event& event : *events)
+    if (event.kind == hardware_event)
+      if (auto known = store::node_fact(event.text)) hardware[known->node] = std::move(known->fact);
+  return hardware;
+}
+
+// Adds the nodes of a cluster that ran the trials, and their hardware if it is the same.
+void add_pool(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
+              const Rows& rows, const MachineFacts& machine, report::Document& document) {
+  if (!plan.machines || machine.host.empty()) return;
+  if (plan.machine_count() == 1) {
+    document.nodes = {machine.host};
+    document.pool = machine.kind;
+    return;
+  }
+  const stats::Column* column = rows.data.find(plan::machine_column);
+  const auto hardware = hardware_of_nodes(store, experiment);
+  if (column == nullptr || !hardware) return;
+  document.nodes = column->levels;
+  std::ranges::sort(document.nodes);
+  std::set<std::string> kinds;
+  for (const std::string& node : document.nodes) {
+    const auto known = hardware->find(node);
+    kinds.insert(known == hardware->end() ? "" : known->second);
+  }
+  if (kinds.size() == 1) document.pool = *kinds.begin();
 }
 
 // Why trials had no runtime. At least one trial must have had none.
@@ -406,18 +442,14 @@ constexpr const char* kind_column = "node's hardware";
 // don't.
 store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const store::Experiment& experiment,
                                           const stats::Dataset& data) {
-  const auto events = store.events(experiment.id);
-  if (!events) return std::unexpected(events.error());
-  std::map<std::string, std::string> hardware;
-  for (const store::Event& event : *events)
-    if (event.kind == hardware_event)
-      if (auto known = store::node_fact(event.text)) hardware[known->node] = std::move(known->fact);
+  auto hardware = hardware_of_nodes(store, experiment);
+  if (!hardware) return std::unexpected(hardware.error());
   stats::Dataset more = data;
   const stats::Column& machines = *data.find(plan::machine_column);
   stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
   std::vector<std::uint32_t> kind_of;
   for (const std::string& name : machines.levels) {
-    const std::string& kind = hardware[name];
+    const std::string& kind = (*hardware)[name];
     const auto known = std::ranges::find(kinds.levels, kind);
     kind_of.push_back(static_cast<std::uint32_t>(known - kinds.levels.begin()));
     if (known == kinds.levels.end()) kinds.levels.push_back(kind);
@@ -580,8 +612,10 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
-  const auto [aslr, host] = add_machine(store, experiment.machine, document);
-  if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, host, document);
+  const MachineFacts machine = add_machine(store, experiment.machine, document);
+  if (plan->machine_count() > 1 && experiment.machine != 0)
+    add_nodes(*plan, *rows, machine.host, document);
+  add_pool(store, experiment, *plan, *rows, machine, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;
@@ -622,7 +656,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.from_ns = rows->first_ns;
   document.to_ns = rows->last_ns;
   document.settings = plan::settings_of(*plan);
-  document.drawn = drawn_in(*plan, document.layouts, aslr);
+  document.drawn = drawn_in(*plan, document.layouts, machine.aslr);
   document.compiler = compiler_in(*plan, document.layouts);
   document.beside = beside_in(*plan);
   stats::Spec spec = spec_of(*plan);

@@ -655,6 +655,34 @@ TEST_F(DocumentTest, MachinesAsOneHaveTheBenchmarksMeans) {
   EXPECT_EQ(as_one->hardware, "n1, n2, n3: a CPU, 2 CPUs in 2 cores in 1 package");
   EXPECT_EQ(as_one->machine, "n1, n2, n3: a CPU, Linux 6.1 (the details are those of one node)");
   EXPECT_EQ(document().hardware, as_one->hardware);
+  EXPECT_THAT(as_one->nodes, ElementsAre("n1", "n2", "n3"));
+  EXPECT_EQ(as_one->pool, "") << "nobody has named the nodes' hardware";
+  for (const char* fact : {"n1: a CPU", "n2: a CPU", "n3: a CPU"})
+    ASSERT_TRUE(store_->add_event(
+        {.experiment = experiment_.id, .kind = std::string(hardware_event), .text = fact}));
+  EXPECT_EQ(document().pool, "a CPU");
+  ASSERT_TRUE(store_->add_event({.experiment = experiment_.id,
+                                 .kind = std::string(hardware_event),
+                                 .text = "n3: another CPU"}));
+  EXPECT_EQ(document().pool, "");
+}
+
+TEST_F(DocumentTest, TheOnlyNodeOfAClusterIsNamedWithItsHardware) {
+  begin(tables + "[machines]\nengine = 'slurm'\n");
+  const auto machine =
+      store_->add_machine({.key = "k",
+                           .host = "n2",
+                           .facts = R"({"host":"n2","cpu_model":"a CPU",)"
+                                    R"("topology":{"cpus":2,"cores":2,"packages":1}})"});
+  ASSERT_TRUE(machine);
+  experiment_.machine = *machine;
+  run();
+  EXPECT_THAT(document().nodes, ElementsAre("n2"));
+  EXPECT_EQ(document().pool, "a CPU, 2 CPUs in 2 cores in 1 package");
+  begin(tables);
+  experiment_.machine = *machine;
+  run();
+  EXPECT_THAT(document().nodes, IsEmpty());
 }
 
 TEST_F(DocumentTest, AMachineThatLostItsTrialsTakesTheVerdictBack) {

@@ -3,11 +3,14 @@
 #include "results/history.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/random.h"
@@ -24,7 +27,8 @@ std::optional<double> finite(std::optional<double> value) {
 }
 
 // "" if they are comparable.
-std::string why_not_comparable(const Experiment& each, const Experiment& latest) {
+std::string why_not_comparable(const Experiment& each, const Experiment& latest,
+                               const Options& options) {
   if (each.simulated != latest.simulated)
     return each.simulated ? "the trials ran under a simulator"
                           : "the trials ran without a simulator";
@@ -33,9 +37,18 @@ std::string why_not_comparable(const Experiment& each, const Experiment& latest)
                        each.response == latest.response ? " in another unit" : "");
   if (each.log_scale != latest.log_scale)
     return each.log_scale ? "its means are geometric" : "its means are arithmetic";
-  if (each.machine.empty() || each.hardware != latest.hardware)
-    return "another machine: " + (each.machine.empty() ? "not known" : each.machine);
-  return "";
+  if (!each.machine.empty() && each.hardware == latest.hardware) return "";
+  const bool is_of_pool = !each.pool.empty() && each.pool == latest.pool;
+  if (is_of_pool && options.pool) return "";
+  if (is_of_pool)
+    return fmt::format("other nodes with the same hardware: {} ('--pool' includes them)",
+                       fmt::join(each.nodes, ", "));
+  return "another machine: " + (each.machine.empty() ? "not known" : each.machine);
+}
+
+// The rest of the machine's line, behind its hardware.
+std::string_view system_of(const Experiment& each) {
+  return std::string_view(each.machine).substr(std::min(each.hardware.size(), each.machine.size()));
 }
 
 // Settings include the compiler if the plan names it.
@@ -48,7 +61,10 @@ std::string new_setting(const Experiment& each, const Experiment& before) {
 
 std::vector<std::string> remarks_on(const Experiment& each, const Experiment& before) {
   std::vector<std::string> remarks;
-  if (each.machine != before.machine) remarks.push_back("different kernel or system than before");
+  if (each.nodes != before.nodes)
+    remarks.push_back(fmt::format("different nodes than before: {}", fmt::join(each.nodes, ", ")));
+  if (system_of(each) != system_of(before))
+    remarks.push_back("different kernel or system than before");
   if (each.settings != before.settings) remarks.push_back(new_setting(each, before));
   if (!each.versions.empty() && !before.versions.empty() && each.versions != before.versions)
     remarks.push_back("different versions of stabd or of compilers than before");
@@ -159,7 +175,8 @@ bool stands(const Series& series, const std::vector<double>& numbers, std::size_
   return is_found(others, starts[0], starts[1], starts[2], more, options);
 }
 
-void find_changes(Series& series, const stats::ChangePointOptions& options) {
+void find_changes(const std::vector<Experiment>& experiments, Series& series,
+                  const stats::ChangePointOptions& options) {
   bool logarithms = false;
   const std::vector<double> numbers = numbers_of(series, logarithms);
   const stats::ChangePoints result = stats::change_points(numbers, options);
@@ -173,6 +190,7 @@ void find_changes(Series& series, const stats::ChangePointOptions& options) {
     change.difference = logarithms ? std::exp(after) - std::exp(before) : after - before;
     if (logarithms) change.ratio = std::exp(after - before);
     change.stands = stands(series, numbers, cuts[i], change, cuts[i + 2], options);
+    change.other_nodes = may_be_nodes(experiments, series, cuts[i], cuts[i + 1], cuts[i + 2]);
     series.changes.push_back(change);
   }
 }
@@ -251,9 +269,10 @@ void test_all(History& history) {
   history.permutations = permutations;
   for (std::size_t i = 0; i < history.series.size(); ++i)
     if (history.series[i].tested)
-      find_changes(history.series[i], {.alpha = history.alpha_of_each,
-                                       .permutations = history.permutations,
-                                       .seed = derive(history.options.seed, "history", {i})});
+      find_changes(history.experiments, history.series[i],
+                   {.alpha = history.alpha_of_each,
+                    .permutations = history.permutations,
+                    .seed = derive(history.options.seed, "history", {i})});
 }
 
 }  // namespace
@@ -267,6 +286,8 @@ Experiment experiment_in(const report::Document& document, const std::string& be
                         .at_ns = document.from_ns,
                         .machine = document.machine,
                         .hardware = document.hardware,
+                        .nodes = document.nodes,
+                        .pool = document.pool,
                         .settings = document.settings,
                         .versions = document.versions,
                         .source = document.source,
@@ -315,6 +336,21 @@ std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOpti
              : stats::watch_limits(limits_of(series), options);
 }
 
+bool may_be_nodes(const std::vector<Experiment>& experiments, const Series& series,
+                  std::size_t from, std::size_t at, std::size_t to) {
+  const auto nodes_of = [&](std::size_t begin, std::size_t end) {
+    std::set<std::string> nodes;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::vector<std::string>& own = experiments[series.points[i].experiment].nodes;
+      nodes.insert(own.begin(), own.end());
+    }
+    return nodes;
+  };
+  const std::set<std::string> before = nodes_of(from, at);
+  const std::set<std::string> after = nodes_of(at, to);
+  return !std::ranges::includes(before, after) && !std::ranges::includes(after, before);
+}
+
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,
                      const Options& options) {
   History history{.benchmark = benchmark, .options = options};
@@ -323,7 +359,7 @@ History make_history(const std::string& benchmark, std::vector<Experiment> exper
   });
   const Experiment latest = experiments.back();
   for (Experiment& each : experiments) {
-    std::string reason = why_not_comparable(each, latest);
+    std::string reason = why_not_comparable(each, latest, options);
     if (each.id != latest.id && !reason.empty()) {
       history.left_out.push_back({.id = each.id, .name = each.name, .reason = std::move(reason)});
       continue;

@@ -42,6 +42,9 @@ struct Experiment {
   std::int64_t at_ns = 0;  // when its first trial began
   std::string machine{};   // one line
   std::string hardware{};  // the same under each kernel and system
+  // The nodes of a cluster that ran it, and their hardware, as in report::Document.
+  std::vector<std::string> nodes{};
+  std::string pool{};
   std::vector<std::string> settings{};
   std::string versions{};   // of stabd and of the compilers; "": not known
   report::Source source{};  // the commit and branch that were checked out at its submission
@@ -70,6 +73,7 @@ struct Change {
   std::optional<double> ratio{};  // of these means; absent if a number is not above 0
   std::optional<double> p{};      // absent in exact series
   bool stands = true;             // false: missing trials may be the reason, so it has no verdict
+  bool other_nodes = false;  // the nodes may be the reason (may_be_nodes), so it has no verdict
 };
 
 struct Series {
@@ -91,6 +95,7 @@ struct LeftOut {
 struct Options {
   double alpha = 0.05;  // the probability that any series without a change gets one
   std::uint64_t seed = 1;
+  bool pool = false;  // nodes of a cluster with the same hardware count as one machine
 };
 
 struct History {
@@ -109,6 +114,11 @@ struct History {
 // The alarms that the series' points raise, each of which lies within the limits of its missing
 // trials.
 std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOptions& options);
+
+// Whether a change between the points [from, at) and [at, to) may come from the nodes: each side has
+// a node that the other side lacks. If nodes only come or only go, the other ones are on both sides.
+bool may_be_nodes(const std::vector<Experiment>& experiments, const Series& series,
+                  std::size_t from, std::size_t at, std::size_t to);
 
 // Needs at least one experiment, and all of them must have measured the benchmark. Leaves out
 // experiments that are not comparable with the latest one, and says why.

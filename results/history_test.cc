@@ -103,6 +103,37 @@ TEST(History, AnotherCompilerOrKernelIsSaidWhereItBegins) {
   }
 }
 
+TEST(History, NodesWithTheSameHardwareCountAsOneMachineIfTheUserAsks) {
+  std::vector<Experiment> all = on_nodes(step(1), 12, {"n1", "n2"}, {"n2", "n3"});
+  const History apart = make_history("sort", all, {});
+  EXPECT_EQ(apart.experiments.size(), 4U);
+  ASSERT_EQ(apart.left_out.size(), 12U);
+  EXPECT_EQ(apart.left_out[0].reason,
+            "other nodes with the same hardware: n1, n2 ('--pool' includes them)");
+  const History pool = make_history("sort", all, {.pool = true});
+  EXPECT_EQ(pool.experiments.size(), 16U);
+  EXPECT_THAT(pool.remarks[12], ElementsAre("different nodes than before: n2, n3"));
+  EXPECT_TRUE(pool.remarks[11].empty() && pool.remarks[13].empty());
+  all[0].pool = "another CPU";
+  EXPECT_EQ(make_history("sort", all, {.pool = true}).left_out.size(), 1U);
+  for (Experiment& each : all) each.pool.clear();
+  EXPECT_EQ(make_history("sort", all, {.pool = true}).left_out.size(), 12U) << "it is not known";
+}
+
+TEST(History, AChangeThatMayComeFromTheNodesHasNoVerdict) {
+  const auto change = [](const std::vector<std::string>& nodes,
+                         const std::vector<std::string>& later) {
+    return make_history("sort", on_nodes(step(1.05), 9, nodes, later), {.pool = true})
+        .series.at(0)
+        .changes.at(0);
+  };
+  EXPECT_TRUE(change({"n1", "n2"}, {"n3"}).other_nodes);
+  EXPECT_TRUE(change({"n1", "n2"}, {"n2", "n3"}).other_nodes);
+  EXPECT_FALSE(change({"n1", "n2"}, {"n2"}).other_nodes);
+  EXPECT_FALSE(change({"n1"}, {"n1", "n2"}).other_nodes);
+  EXPECT_FALSE(make_history("sort", step(1.05), {}).series.at(0).changes.at(0).other_nodes);
+}
+
 TEST(History, MissingTrialsAreSaidBesideTheMeanThatLacksThem) {
   std::vector<Experiment> all = step(1);
   report::Document document;

@@ -2,7 +2,11 @@
 // For tests: experiments of a history.
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numbers>
 #include <optional>
@@ -31,6 +35,20 @@ inline std::vector<Experiment> step(double after) {
   std::vector<Experiment> all;
   for (int i = 1; i <= 16; ++i)
     all.push_back(experiment(i, (i <= 9 ? 1e6 : 1e6 * after) * (1 + (i * 5 % 7) / 1000.0)));
+  return all;
+}
+
+// The same experiments on nodes of a cluster: on `nodes`, and from the experiment `from` on, on
+// `later`.
+inline std::vector<Experiment> on_nodes(std::vector<Experiment> all, std::size_t from,
+                                        const std::vector<std::string>& nodes,
+                                        const std::vector<std::string>& later) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].nodes = i < from ? nodes : later;
+    all[i].pool = "a CPU, 2 CPUs";
+    all[i].hardware = fmt::format("{}: a CPU, 2 CPUs", fmt::join(all[i].nodes, ", "));
+    all[i].machine = all[i].hardware + ", Linux 6.1, Debian";
+  }
   return all;
 }
 

@@ -455,6 +455,9 @@ void CommandLine::add_history() {
                    "probability of any false alarm is at most the same")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.499));
+  history->add_flag("--pool", a.history.pool,
+                    "Compare experiments on any nodes of a cluster that have the same hardware as "
+                    "the nodes of the latest experiment");
   history->add_option("--html", a.history.html,
                       "File for a web page with a picture of each series");
   history->add_option("--seed", a.history.seed, "Seed of the permutation tests")

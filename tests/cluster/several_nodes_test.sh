@@ -139,6 +139,12 @@ ctl history b --json >"$work/history" 2>&1 || fail "no history: $(cat "$work/his
 # A plan without [machines] runs on the nodes that --machines names.
 ctl submit --wait --machines n3 "$shared/alone.toml" >/dev/null 2>&1 || fail "the plan without [machines] fails"
 [[ $(sql "SELECT DISTINCT node FROM trial WHERE experiment = (SELECT max(id) FROM experiment)") == n3 ]] || fail "it ran elsewhere"
+# The nodes have the same hardware, so they are a pool.
+ctl history b --json >"$work/history" 2>&1 || fail "no history: $(cat "$work/history")"
+grep -qF "other nodes with the same hardware: n1, n2, n3 ('--pool' includes them)" "$work/history" || fail "the history lacks --pool: $(cat "$work/history")"
+ctl history b --pool --json >"$work/history" 2>&1 || fail "no history of the pool: $(cat "$work/history")"
+[[ $(grep -c '"experiment": ' "$work/history") == 2 ]] && grep -q "different nodes than before: n3" "$work/history" ||
+  fail "the pool is not in one history: $(cat "$work/history")"
 
 # A rule ends an experiment after as many blocks on each node, and the report tells nodes apart
 # although there is a control. n2 is slow, so the answer leaves it out, and it is drained.
