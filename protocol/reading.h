@@ -141,9 +141,10 @@ struct FindingsReply {
   std::uint64_t damaged = 0;                       // the number of damaged rows
   std::vector<store::Calibration> calibrations{};  // to be stored; without experiment and machine
   std::vector<SlowNode> slow_nodes{};
+  bool has_judged = false;  // whether the rule for slow nodes was applied
 };
 BOOST_DESCRIBE_STRUCT(FindingsReply, (),
-                      (error, temporary, damage, damaged, calibrations, slow_nodes))
+                      (error, temporary, damage, damaged, calibrations, slow_nodes, has_judged))
 template <>
 inline constexpr Field field<&FindingsReply::slow_nodes>{.most = plan::max_machines};
 inline constexpr std::size_t most_damage_shown = 1000;

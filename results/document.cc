@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -474,13 +475,43 @@ void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& dat
   analysis.notes.insert(analysis.notes.begin(), why + ", so there is no answer about all of them.");
 }
 
+// The slow nodes by the marks of the experiment's end. Nothing if it has not ended, or if nobody has
+// marked its nodes.
+store::Outcome<std::optional<std::vector<stats::SlowMachine>>> marked_nodes(
+    store::Reader& store, const store::Experiment& experiment, const stats::Dataset& data) {
+  using Marked = std::optional<std::vector<stats::SlowMachine>>;
+  const stats::Column* column = data.find(plan::machine_column);
+  if (experiment.state != "done" || column == nullptr) return Marked();
+  const auto events = store.events(experiment.id);
+  if (!events) return std::unexpected(events.error());
+  std::map<std::string, double> marks;
+  for (const store::Event& event : *events)
+    if (event.kind == mark_event)
+      if (const auto mark = store::node_fact(event.text))
+        if (const auto times = times_in(mark->fact)) marks[mark->node] = *times;
+  if (marks.empty()) return Marked();
+  std::vector<stats::SlowMachine> slow;
+  for (const std::string& node : column->levels)
+    if (const auto mark = marks.find(node); mark != marks.end() && mark->second > 1)
+      slow.push_back({.name = node, .times = mark->second});
+  // The rule leaves nodes over, but an archive may have any marks.
+  return slow.size() < column->levels.size() ? Marked(std::move(slow)) : Marked();
+}
+
 // How the trials of several nodes are analysed.
 struct Nodes {
   bool as_one = false;
-  // The nodes that the first analysis has left out, so that all of a report is about the same nodes;
-  // nullptr: this analysis decides.
+  // The nodes that are left out by the marks of the experiment's end, or because the first analysis
+  // has left them out: all of a report is about the same nodes. nullptr: this analysis decides.
   const std::vector<stats::SlowMachine>* slow = nullptr;
 };
+
+stats::Dataset without_nodes(const stats::Dataset& data,
+                             const std::vector<stats::SlowMachine>& slow) {
+  stats::Spec by_node;
+  by_node.subject = plan::machine_column;
+  return stats::without_machines(data, by_node, slow);
+}
 
 // The analysis of the first `blocks` measured blocks. Reports and stopping rules both use this
 // function, so that they agree.
@@ -508,6 +539,9 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
     const auto more = with_kinds(store, experiment, data);
     if (!more) return std::unexpected(more.error());
     analysis = stats::analyse(*more, spec);
+  } else if (nodes.as_one && nodes.slow != nullptr && !nodes.slow->empty()) {
+    analysis = stats::analyse(without_nodes(data, *nodes.slow), spec);
+    analysis.slow_machines = *nodes.slow;
   } else {
     analysis = stats::analyse(data, spec);
   }
@@ -517,10 +551,9 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
         fmt::format("The changes on the {} machines are not reported separately, because {}. "
                     "Differences between machines are part of the error of each comparison.",
                     plan.machine_count(), plan::why_machines_are_one(plan, spec.response)));
-  withhold_verdicts(analysis.slow_machines.empty()
-                        ? data
-                        : stats::without_machines(data, spec, analysis.slow_machines),
-                    analysis);
+  withhold_verdicts(
+      analysis.slow_machines.empty() ? data : without_nodes(data, analysis.slow_machines),
+      analysis);
   if (const plan::BlocksWithNumber measured(plan, spec.response); measured.takes_turns())
     analysis.notes.insert(
         analysis.notes.begin(),
@@ -586,6 +619,18 @@ std::string source_text(const report::Source& source) {
   const bool is_commit = plan::is_resolved(commit) && commit != plan::working_tree;
   if (!is_commit || one_line(branch, branch.size()) != branch) return "";
   return fmt::format("{}@{}", branch, commit);
+}
+
+std::string mark_of(double times) {
+  return fmt::format("{}", times);
+}
+
+std::optional<double> times_in(std::string_view mark) {
+  double times = 0;
+  const char* const end = mark.data() + mark.size();
+  const auto [rest, error] = std::from_chars(mark.data(), end, times);
+  if (error != std::errc() || rest != end || !std::isfinite(times)) return std::nullopt;
+  return times;
 }
 
 // A commit has no '@', but a branch may have one.
@@ -668,8 +713,11 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   }
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
-  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
-                           {.as_one = asked.machines_as_one});
+  const auto marked = marked_nodes(store, experiment, rows->data);
+  if (!marked) return fail(marked.error().message);
+  auto analysis = analysed(
+      store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
+      {.as_one = asked.machines_as_one, .slow = marked->has_value() ? &**marked : nullptr});
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
   document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),

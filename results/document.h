@@ -2,6 +2,7 @@
 // Makes the document that a report shows from an experiment's stored rows.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,13 @@ report::Source source_in(std::string_view text);
 inline constexpr std::string_view wait_event = "wait";
 // The kind of the event with a node's hardware, a store::NodeFact: "AMD EPYC, 8 CPUs in ...".
 inline constexpr std::string_view hardware_event = "hardware";
+// The kind of the events that mark each node when the experiment ends, as store::NodeFacts. "n1: 1"
+// says that n1 is in order, and "n2: 2.04" that everything took 2.04 times as long on n2. Reports of
+// the ended experiment leave out the nodes that are marked as slow. The last mark of a node counts.
+inline constexpr std::string_view mark_event = "mark";
+std::string mark_of(double times);
+// Nothing if the text is not a mark; an archive may have any text.
+std::optional<double> times_in(std::string_view mark);
 inline constexpr std::string_view wait_reading = "quiet-wait-ns";
 inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 

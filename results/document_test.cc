@@ -685,6 +685,45 @@ TEST_F(DocumentTest, TheOnlyNodeOfAClusterIsNamedWithItsHardware) {
   EXPECT_THAT(document().nodes, IsEmpty());
 }
 
+TEST_F(DocumentTest, AnEndedExperimentKeepsTheMarksOfItsNodes) {
+  begin(on_three);
+  run(place);
+  const auto mark = [this](const char* text) {
+    ASSERT_TRUE(store_->add_event(
+        {.experiment = experiment_.id, .kind = std::string(mark_event), .text = text}));
+  };
+  const auto slow = [this] {
+    std::vector<std::string> names;
+    for (const stats::SlowMachine& each : document().analysis.slow_machines)
+      names.push_back(each.name);
+    return names;
+  };
+  EXPECT_THAT(slow(), IsEmpty());
+  for (const char* text : {"n1: 1", "n2: 2.04", "n3: 1"}) mark(text);
+  EXPECT_THAT(slow(), ElementsAre("n2"));
+  EXPECT_EQ(document().analysis.suite, 2U);
+  EXPECT_EQ(document().analysis.slow_machines.at(0).times, 2.04);
+  // Its means of all nodes together are those of the others, too.
+  const auto as_one = make_document(*store_, experiment_, "", {.machines_as_one = true});
+  ASSERT_TRUE(as_one) << as_one.error().message;
+  EXPECT_EQ(mean_of(*as_one, "quick", "fast")->n, 12U);
+  // After a retry, the rule decides again.
+  experiment_.state = "analysing";
+  EXPECT_THAT(slow(), IsEmpty());
+  experiment_.state = "done";
+  for (const char* text : {"n2: 1", "n3: 3", "n1: no number", "no mark"}) mark(text);
+  EXPECT_THAT(slow(), ElementsAre("n3"));
+  // An archive may have any marks.
+  for (const char* text : {"n1: 3", "n2: 3", "n3: 3"}) mark(text);
+  EXPECT_THAT(slow(), IsEmpty());
+}
+
+TEST(Marks, ReadBackAsTheyWereWritten) {
+  for (const double times : {1.0, 2.04, 1.0 / 3}) EXPECT_EQ(times_in(mark_of(times)), times);
+  for (const char* text : {"", "1 ", "x", "nan", "inf", "1e999"})
+    EXPECT_FALSE(times_in(text)) << text;
+}
+
 TEST_F(DocumentTest, AMachineThatLostItsTrialsTakesTheVerdictBack) {
   for (const char* level : {"", "fast"}) {
     begin(on_three);

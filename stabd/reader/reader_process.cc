@@ -340,17 +340,16 @@ protocol::FindingsReply verify(store::Reader& store, std::optional<store::Id> ex
   return reply;
 }
 
-// Empty if the experiment has no report; asking for that one says why.
-std::vector<protocol::SlowNode> slow_nodes_of(store::Reader& store,
-                                              const store::Experiment& experiment) {
+// Adds nothing if the experiment has no report; asking for that one says why.
+void judge_nodes(store::Reader& store, const store::Experiment& experiment,
+                 protocol::FindingsReply& reply) {
   const auto plan = plan::read_plan(experiment.plan);
-  if (!plan || plan->machine_count() == 1) return {};
+  if (!plan || plan->machine_count() == 1) return;
   const auto document = results::make_document(store, experiment, "", {});
-  std::vector<protocol::SlowNode> nodes;
-  if (document)
-    for (const stats::SlowMachine& each : document->analysis.slow_machines)
-      nodes.push_back({.name = each.name, .times = each.times});
-  return nodes;
+  if (!document) return;
+  reply.has_judged = !document->analysis.spec.machine_kind.empty();
+  for (const stats::SlowMachine& each : document->analysis.slow_machines)
+    reply.slow_nodes.push_back({.name = each.name, .times = each.times});
 }
 
 protocol::FindingsReply finish(store::Reader& store, const store::Experiment& experiment) {
@@ -359,7 +358,7 @@ protocol::FindingsReply finish(store::Reader& store, const store::Experiment& ex
   auto rows = results::calibration_of(store, experiment);
   if (!rows) return failed(rows.error());
   reply.calibrations = std::move(*rows);
-  reply.slow_nodes = slow_nodes_of(store, experiment);
+  judge_nodes(store, experiment, reply);
   return reply;
 }
 

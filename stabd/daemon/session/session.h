@@ -379,6 +379,7 @@ class Session {
   void keep(Place& place, store::Trial row);
   void analyse(unsigned attempt = 1);
   void analysed(const protocol::FindingsReply& findings);
+  bool mark_nodes(std::span<const protocol::SlowNode> slow);
   [[nodiscard]] store::Trial row_for(const Place& place, const Schedule::Step& step) const;
   void note(const std::string& kind, const std::string& text);
 

@@ -249,14 +249,27 @@ TEST_F(NodesTest, EachNodeRunsAsManyWholeBlocks) {
 TEST_F(NodesTest, ANodeThatIsOutOfOrderIsNoted) {
   cluster_.reach_trials();
   for (int i = 0; i < 2000 && !cluster_.done_; ++i) cluster_.step();
-  cluster_.answer_reading(FindingsReply{.slow_nodes = {{.name = "n2", .times = 2.04}}});
+  cluster_.answer_reading(
+      FindingsReply{.slow_nodes = {{.name = "n2", .times = 2.04}}, .has_judged = true});
   cluster_.run();
   expect_whole();
   std::string noted;
-  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value())
+  std::vector<std::string> marks;
+  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value()) {
     if (event.kind == "machine") noted += event.text + "\n";
+    if (event.kind == "mark") marks.push_back(event.text);
+  }
+  EXPECT_THAT(marks, UnorderedElementsAre("n1: 1", "n2: 2.04", "n3: 1"));
   EXPECT_THAT(noted, HasSubstr("node n2 is out of order: everything takes 2 times as long"));
   EXPECT_THAT(cluster_.told_, ::testing::ElementsAre("slow-node"));
+}
+
+TEST_F(NodesTest, WithoutAJudgementNoNodeIsMarked) {
+  cluster_.reach_trials();
+  cluster_.run();
+  expect_whole();
+  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value())
+    EXPECT_NE(event.kind, "mark");
 }
 
 TEST(NodesThatMayBeDrained, ANodeThatIsOutOfOrderIs) {
