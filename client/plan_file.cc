@@ -7,14 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <ranges>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/text.h"
 #include "client/streams.h"
+#include "cluster/settings.h"
 #include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "revisions/of_plan.h"
@@ -115,6 +118,7 @@ Result<std::string> machines_table(const std::string& nodes) {
   if (const auto [stop, error] = std::from_chars(nodes.data(), end, number);
       stop == end && error == std::errc() && number >= 1 && number <= plan::max_machines)
     return table(fmt::to_string(number));
+  if (plan::node_range(nodes)) return table(fmt::format("\"{}\"", nodes));
   std::set<std::string> names;
   std::size_t words = 0;
   for (const auto word : std::views::split(nodes, ',')) {
@@ -124,11 +128,52 @@ Result<std::string> machines_table(const std::string& nodes) {
   const bool is_number = nodes.find_first_not_of("-0123456789") == std::string::npos;
   if (is_number || names.size() < words || words > plan::max_machines ||
       !std::ranges::all_of(names, plan::is_node))
-    return wrong_call(
-        fmt::format("--machines {}: give the number of nodes, from 1 to {}, or a list of "
-                    "different node names separated by commas, for example n1,n2",
-                    one_line(nodes, 100), plan::max_machines));
+    return wrong_call(fmt::format(
+        "--machines {}: give the number of nodes, from 1 to {}, a range of numbers, for "
+        "example 2-4, or a list of different node names separated by commas, for "
+        "example n1,n2",
+        one_line(nodes, 100), plan::max_machines));
   return table(fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
+}
+
+namespace {
+
+// Chooses from the plan's range of nodes. Only Slurm knows which nodes have a feature or belong to a
+// reservation, so with these the plan gets its least number.
+Result<std::uint32_t> choose_nodes(const plan::Machines& machines, const plan::NodeRange& range) {
+  if (!machines.constraint.empty() || !machines.reservation.empty()) return range.least;
+  const auto states = cluster::node_states(machines.partition);
+  if (!states)
+    return fail(
+        fmt::format("Slurm can't be asked how many nodes are idle: {}. Run stabctl on a machine of "
+                    "the cluster that has Slurm's commands (Debian's package slurm-client), or "
+                    "replace the range in machines.nodes by a number",
+                    states.error().message));
+  if (auto shortage = cluster::shortage_in(*states, range.least, machines.partition);
+      !shortage.empty())
+    return fail(std::move(shortage));
+  return static_cast<std::uint32_t>(cluster::nodes_for(*states, range.least, range.most));
+}
+
+}  // namespace
+
+Result<std::string> with_chosen_nodes(const PlanFile& file) {
+  const auto plan = plan::read_plan(file.text);
+  if (!plan || !plan->machines || !plan->machines->range || plan->machines->is_chosen)
+    return file.text;
+  const plan::NodeRange range = *plan->machines->range;
+  const auto number = choose_nodes(*plan->machines, range);
+  if (!number) return fail(fmt::format("{}: {}", file.path, number.error().message));
+  std::string text = plan::with_defaults(std::string(plan::without_defaults(file.text)), *number);
+  if (const auto read = plan::read_plan(text); !read || !read->machines->is_chosen)
+    return fail(
+        fmt::format("{}: stabctl can't add the number of nodes ({}) to the plan, because the plan "
+                    "has a table [by_default], or would have too many trials: replace the range in "
+                    "machines.nodes by a number",
+                    file.path, *number));
+  tell(fmt::format("from the range of {} to {} nodes, stabctl has chosen {}", range.least,
+                   range.most, *number));
+  return text;
 }
 
 Result<PlanFile> read_plan_file(const std::string& path, const std::string& machines) {

@@ -34,8 +34,12 @@ void tell_plan_warnings(const PlanFile& file);
 // plan measures commits, which have their own files.
 Result<void> check_sources(const plan::Plan& plan, const PlanFile& file);
 
+// The plan's text as it is submitted. If the plan has a range of nodes, this asks Slurm, chooses as
+// many nodes as are idle, and adds their number to the text. Other texts stay as they are.
+Result<std::string> with_chosen_nodes(const PlanFile& file);
+
 // The table [machines] of a plan whose blocks run on these nodes of a Slurm cluster: on as many as
-// the number says, or on those that it names, as in "n1,n2". "" makes "".
+// the number or the range says ("3", "2-4"), or on those that it names, as in "n1,n2". "" makes "".
 Result<std::string> machines_table(const std::string& nodes);
 
 // Says what is wrong with a missing, empty, binary or huge file. With `machines`, the plan gets the

@@ -304,7 +304,9 @@ Result<std::int64_t> submit_or_resume(Client& client, const PlanFile& plan, bool
     tell(fmt::format("experiment {} has ended; use --again to measure again", (*known)->id));
     return (*known)->id;
   }
-  const auto answer = client.ask(protocol::SubmitRequest{.plan = plan.text,
+  const auto text = with_chosen_nodes(plan);
+  if (!text) return std::unexpected(text.error());
+  const auto answer = client.ask(protocol::SubmitRequest{.plan = *text,
                                                          .directory = plan.directory,
                                                          .file = plan.path,
                                                          .branch = plan.branch,

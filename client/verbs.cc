@@ -73,7 +73,9 @@ Result<int> submit(const Common& common, const std::string& plan_path, std::int6
   const auto plan = read_plan_file(plan_path, common.machines);
   if (!plan) return std::unexpected(plan.error());
   tell_plan_warnings(*plan);
-  const auto answer = ask(common, protocol::SubmitRequest{.plan = plan->text,
+  const auto text = with_chosen_nodes(*plan);
+  if (!text) return std::unexpected(text.error());
+  const auto answer = ask(common, protocol::SubmitRequest{.plan = *text,
                                                           .directory = plan->directory,
                                                           .file = plan->path,
                                                           .priority = priority,

@@ -325,6 +325,16 @@ std::string default_partition_in(std::string_view partitions) {
   return "";
 }
 
+std::size_t nodes_for(const std::map<std::string, std::string>& states, std::size_t least,
+                      std::size_t most) {
+  const auto idle = std::ranges::count_if(states, [](const auto& each) {
+    const std::string_view text = each.second;  // the reason follows the state
+    const std::string_view state = text.substr(0, text.find(' '));
+    return is_there(state) && parts_of(state, '+').front() == "IDLE";
+  });
+  return std::clamp(static_cast<std::size_t>(idle), least, most);
+}
+
 std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
                         std::string_view partition) {
   const std::string where = partition.empty() ? "the cluster's default partition"

@@ -30,6 +30,11 @@ std::map<std::string, std::string> states_in(std::string_view nodes,
 std::string shortage_in(const std::map<std::string, std::string>& states, std::size_t wanted,
                         std::string_view partition);
 
+// How many of these nodes a plan gets that takes `least` to `most` of them: as many as are idle,
+// within these bounds.
+std::size_t nodes_for(const std::map<std::string, std::string>& states, std::size_t least,
+                      std::size_t most);
+
 // The cluster's default partition, as 'scontrol --oneliner show partition' says, or "".
 std::string default_partition_in(std::string_view partitions);
 

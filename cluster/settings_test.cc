@@ -113,6 +113,16 @@ TEST(ClusterSettings, TooFewNodesAreCounted) {
   EXPECT_THAT(shortage_in({}, 1, "lab"), HasSubstr("the partition lab has no nodes"));
 }
 
+TEST(ClusterSettings, FromARangeAPlanGetsTheNodesThatAreIdle) {
+  const std::map<std::string, std::string> nodes{
+      {"n1", "IDLE"},  {"n2", "IDLE+CLOUD (as new)"},
+      {"n3", "MIXED"}, {"n4", "IDLE+DRAIN (the disk is full)"},
+      {"n5", "IDLE"},  {"n6", "DOWN*"}};
+  EXPECT_EQ(nodes_for(nodes, 1, 6), 3U);
+  EXPECT_EQ(nodes_for(nodes, 1, 2), 2U);
+  EXPECT_EQ(nodes_for(nodes, 4, 6), 4U) << "one of them has to be waited for";
+}
+
 TEST(ClusterSettings, AnyPartitionOfThePlanCounts) {
   const std::string nodes = quiet_node + "\nNodeName=n2 State=MIXED Partitions=lab,long\n" +
                             "NodeName=n3 State=IDLE Partitions=urgent\n";

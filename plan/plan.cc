@@ -63,8 +63,13 @@ std::string describe(const Stop& stop) {
 }
 
 std::string describe(const Machines& machines) {
-  std::string text =
-      fmt::format("{} node{} of a Slurm cluster", machines.nodes, machines.nodes == 1 ? "" : "s");
+  std::string number = fmt::to_string(machines.nodes);
+  if (const auto& range = machines.range) {
+    const std::string all = fmt::format("{} to {}", range->least, range->most);
+    number = machines.is_chosen ? fmt::format("{} (of {})", number, all) : all;
+  }
+  std::string text = fmt::format("{} node{} of a Slurm cluster", number,
+                                 machines.nodes == 1 && !machines.range ? "" : "s");
   if (!machines.names.empty()) text += fmt::format(" ({})", fmt::join(machines.names, ", "));
   for (const auto& [name, value] : {std::pair("partition", &machines.partition),
                                     {"account", &machines.account},

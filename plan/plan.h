@@ -227,9 +227,21 @@ struct Causal {
 
 inline constexpr std::uint32_t max_machines = 64;  // of one experiment
 
+// At least so many nodes, and at most so many.
+struct NodeRange {
+  std::uint32_t least = 1;
+  std::uint32_t most = 1;
+
+  bool operator==(const NodeRange&) const = default;
+};
+
 // The nodes of a cluster that trials run on. A text that is "" leaves the choice to the cluster.
 struct Machines {
   std::uint32_t nodes = 1;
+  // The plan's range, if it has one. `nodes` is its least number until stabctl chooses a number, when
+  // it submits the plan.
+  std::optional<NodeRange> range;
+  bool is_chosen = false;
   std::vector<std::string> names;  // these nodes; empty: any
   std::string partition;
   std::string account;
@@ -242,7 +254,8 @@ struct Machines {
 
   bool operator==(const Machines&) const = default;
 };
-// For example "1 node of a Slurm cluster (n1), partition lab, at most 2 h".
+// For example "1 node of a Slurm cluster (n1), partition lab, at most 2 h". A number that was chosen
+// from a range is followed by "of 2 to 4".
 std::string describe(const Machines& machines);
 
 // The treatment of settings of the machine that disturb trials.

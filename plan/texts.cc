@@ -3,6 +3,7 @@
 #include "plan/texts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <variant>
 
 namespace stab::plan {
@@ -63,6 +64,16 @@ bool is_node(std::string_view text) {
     return false;
   return std::ranges::all_of(text,
                              [](char c) { return is_identifier_char(c) || c == '.' || c == '-'; });
+}
+std::optional<NodeRange> node_range(std::string_view text) {
+  NodeRange range;
+  const char* const end = text.data() + text.size();
+  const auto [middle, no_least] = std::from_chars(text.data(), end, range.least);
+  if (no_least != std::errc() || middle == end || *middle != '-') return std::nullopt;
+  const auto [rest, no_most] = std::from_chars(middle + 1, end, range.most);
+  const bool is_good = no_most == std::errc() && rest == end && range.least >= 1 &&
+                       range.least < range.most && range.most <= max_machines;
+  return is_good ? std::optional(range) : std::nullopt;
 }
 bool is_cluster_word(std::string_view text) {
   constexpr std::size_t most = 200;

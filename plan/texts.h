@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ bool is_sha256(std::string_view text);
 
 // 1 to 64 of A-Z a-z 0-9 . _ -, and the first one is a letter or a digit: a node of a cluster.
 bool is_node(std::string_view text);
+// The range "2-4". Nothing if the text is no range of 1 to max_machines nodes.
+std::optional<NodeRange> node_range(std::string_view text);
 // 1 to 200 visible ASCII characters: a partition, an account or a constraint of a cluster.
 bool is_cluster_word(std::string_view text);
 
@@ -65,6 +68,8 @@ inline constexpr std::string_view identifier_rule =
 inline constexpr std::string_view node_rule =
     "the name of a node (1 to 64 of the characters A-Z a-z 0-9 . _ -, beginning with a letter or a "
     "digit)";
+inline constexpr std::string_view nodes_rule =
+    "a number, a range such as \"2-4\", or an array of node names";
 inline constexpr std::string_view cluster_word_rule =
     "1 to 200 printable ASCII characters without blanks, in Slurm's notation";
 inline constexpr std::string_view relative_path_rule = "a path relative to the plan's directory";

@@ -36,6 +36,7 @@
 #include "machine/topology.h"
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
+#include "plan/texts.h"
 #include "protocol/paths.h"
 #include "revisions/revisions.h"
 
@@ -453,6 +454,10 @@ Result<void> check_options(const AbOptions& options) {
   if (auto good = cpus_of(options.cpus, !options.machines.empty()); !good)
     return std::unexpected(good.error());
   if (auto good = machines_table(options.machines); !good) return std::unexpected(good.error());
+  if (plan::node_range(options.machines))
+    return wrong_call(
+        fmt::format("--machines {}: ab needs a single number of nodes, or the names of nodes",
+                    options.machines));
   for (const auto* texts : {&options.words, &options.programs, &options.env})
     for (const std::string& text : *texts)
       if (!is_utf8(text))

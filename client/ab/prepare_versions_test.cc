@@ -79,6 +79,8 @@ TEST(Options, CpusAndEventsOfNodesAreLeftToTheNodes) {
   options.words = {"true", "false"};
   options.cpus = "1000";
   EXPECT_FALSE(check_options(options));
+  options.machines = "2-4";
+  EXPECT_FALSE(check_options(options)) << "ab plans its blocks for a number of nodes";
   options.machines = "2";
   EXPECT_TRUE(check_options(options));
   options.cpus = "none";

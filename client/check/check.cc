@@ -597,7 +597,9 @@ Result<int> show_slurm_commands(const Common& common, const std::string& plan_pa
 Result<int> check(const Common& common, const std::string& plan_path, const std::string& sd) {
   const auto file = read_plan_file(plan_path, common.machines);
   if (!file) return std::unexpected(file.error());
-  auto plan = plan::read_plan(file->text);
+  // If nobody can choose now, the lines about the cluster say why, and the least number is checked.
+  const auto chosen = with_chosen_nodes(*file);
+  auto plan = plan::read_plan(chosen ? *chosen : file->text);
   if (!plan) return fail(plan::describe(plan.error(), file->path));
   if (auto there = check_sources(*plan, *file); !there) return std::unexpected(there.error());
   if (const char* path = getenv("PATH"); plan->simulated)

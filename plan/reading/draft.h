@@ -78,6 +78,8 @@ struct Draft {
   Position time_at;    // design.time
   Position rotate_at;  // measure.rotate
   Position nodes_at;   // machines.nodes
+  std::optional<std::uint32_t> nodes_chosen;  // by_default.nodes
+  Position nodes_chosen_at;
   std::optional<Position> machines_answer_at;  // if machines.answer is "like-these"
   std::optional<Position> simulate_at;         // measure.simulate
   std::optional<Position> measure_at;          // [measure]

@@ -233,6 +233,10 @@ inline constexpr Key keys[] = {
     {"by_default.stack", Flag{false},
      "the default of `stack` for programs that szc builds; if a plan builds with szc but sets "
      "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},
+    {"by_default.nodes", Count{1, max_machines},
+     "the number of nodes if `machines.nodes` is a range; `stabctl` chooses this number when it "
+     "submits the plan",
+     "the least number of the range"},
 
     {"stated.compiler", Text{is_question, question_rule},
      "for programs that exist already: the compiler that szc called; reports name it if szc built "
@@ -402,8 +406,10 @@ inline constexpr Key keys[] = {
 
     {"machines.engine", Choice{words::engines},
      "trials run on nodes of a Slurm cluster (doc/cluster.md)", "required in `machines`"},
-    {"machines.nodes", Other{"a number, or an array of node names"},
-     "the number of nodes or their names, at most 64; each node runs `repetitions` blocks", "1"},
+    {"machines.nodes", Other{nodes_rule},
+     "the number of nodes or their names, at most 64; each node runs `repetitions` blocks. From a "
+     "range, `stabctl` chooses as many nodes as are idle when it submits the plan",
+     "1"},
     {"machines.partition", Text{is_cluster_word, cluster_word_rule},
      "the partition of the allocation", "the cluster's default"},
     {"machines.account", Text{is_cluster_word, cluster_word_rule}, "the account that is charged",

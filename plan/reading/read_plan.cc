@@ -153,6 +153,7 @@ Plan finish(Draft draft) {
 constexpr std::string_view mark_of_defaults = "\n\n# Added by stabctl: ";
 constexpr std::string_view header_of_defaults = "\n[by_default]\n";
 constexpr std::string_view pads_by_default = "stack = true\n";
+constexpr std::string_view nodes_by_default = "nodes = ";
 
 std::string clang_by_default() {
   return fmt::format("clang = {}\n", default_clang);
@@ -207,10 +208,11 @@ std::string describe(const std::vector<toml::Problem>& problems, std::string_vie
   return toml::describe(problems, file) + "'stabctl keys' explains the keys of plans";
 }
 
-std::string with_defaults(const std::string& text) {
+std::string with_defaults(const std::string& text, std::optional<std::uint32_t> nodes) {
   const auto plan = read_plan(text);
   if (!plan) return text;
   std::string lines;
+  if (nodes) lines += fmt::format("{}{}\n", nodes_by_default, *nodes);
   if (gets_pads(*plan)) lines += pads_by_default;
   if (gets_clang(*plan)) lines += clang_by_default();
   if (lines.empty()) return text;
@@ -228,6 +230,10 @@ std::string_view without_defaults(std::string_view text) {
     return text;
   // Keys that a user added or changed are part of the plan.
   std::string_view lines = text.substr(header + header_of_defaults.size());
+  if (lines.starts_with(nodes_by_default)) {
+    const std::size_t end = lines.find_first_not_of("0123456789", nodes_by_default.size());
+    if (end != std::string_view::npos && lines[end] == '\n') lines.remove_prefix(end + 1);
+  }
   if (lines.starts_with(pads_by_default)) lines.remove_prefix(pads_by_default.size());
   return lines.empty() || lines == clang_by_default() ? text.substr(0, mark) : text;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,10 @@ std::string describe(const std::vector<toml::Problem>& problems, std::string_vie
 // Returns the plan's text followed by a table [by_default] with defaults of this version, so that
 // later versions read the stored plan as this one does. The table has random stack frames, if szc
 // builds a program of the plan and the plan does not set code or stack, and the version of clang,
-// if the plan builds a program and does not set both CC and CXX. Other texts stay as they are, and
-// so do plans that have such a table.
-std::string with_defaults(const std::string& text);
+// if the plan builds a program and does not set both CC and CXX. It also has the number of nodes if
+// the plan has a range of nodes and a number was chosen. Other texts stay as they are, and so do
+// plans that have such a table.
+std::string with_defaults(const std::string& text, std::optional<std::uint32_t> nodes = {});
 // The text without the lines that with_defaults() added.
 std::string_view without_defaults(std::string_view text);
 

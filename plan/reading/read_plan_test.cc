@@ -303,6 +303,14 @@ TEST(ReadPlan, AStoredPlanKeepsTheClangThatWasTheDefault) {
   const std::string both = with_build + "[variables]\nCC = 'gcc'\nCXX = 'g++'\n";
   EXPECT_EQ(with_defaults(both), both);
   EXPECT_EQ(with_defaults(smallest), smallest) << "nothing is built";
+  // The number of nodes that was chosen from a range stands there, too.
+  for (const std::string& text : {smallest, with_build}) {
+    const std::string range = text + "[machines]\nengine = 'slurm'\nnodes = '2-4'\n";
+    const std::string chosen = with_defaults(range, 3);
+    EXPECT_EQ(good_plan(chosen).machine_count(), 3U);
+    EXPECT_EQ(without_defaults(chosen), range);
+    EXPECT_EQ(with_defaults(range, 5), range) << "a number outside of the range";
+  }
   // Tables that a user wrote below stabctl's lines are part of the plan.
   const std::string more = added + "[variables]\nN = '1'\n";
   EXPECT_EQ(without_defaults(more), more);

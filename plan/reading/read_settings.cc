@@ -109,6 +109,10 @@ void read_experiment(const Table& root, Draft& draft) {
 void read_by_default(const Table& root, Draft& draft) {
   const auto table = root.table("by_default", names_below("by_default"));
   draft.plan.pads_by_default = value<"by_default.stack">(table);
+  if (table) {
+    draft.nodes_chosen = given<"by_default.nodes">(*table);
+    draft.nodes_chosen_at = table->at();
+  }
   const auto clang = value<"by_default.clang">(table);
   draft.plan.variables = {{"CC", fmt::format("clang-{}", clang)},
                           {"CXX", fmt::format("clang++-{}", clang)}};
@@ -196,7 +200,24 @@ void read_machine(const Table& root, Draft& draft) {
 
 namespace {
 
-// The nodes as a number, or as names.
+// The number that stabctl has chosen from the range of nodes.
+void read_chosen_nodes(Draft& draft) {
+  if (!draft.nodes_chosen) return;
+  const auto range = draft.plan.machines ? draft.plan.machines->range : std::nullopt;
+  if (!range)
+    return draft.problems.add(draft.nodes_chosen_at,
+                              "'by_default.nodes' needs a range of nodes in 'machines.nodes', for "
+                              "example \"2-4\": leave this key out");
+  if (*draft.nodes_chosen < range->least || *draft.nodes_chosen > range->most)
+    return draft.problems.add(
+        draft.nodes_chosen_at,
+        fmt::format("'by_default.nodes' is {}, but 'machines.nodes' asks for {} to {} nodes",
+                    *draft.nodes_chosen, range->least, range->most));
+  draft.plan.machines->nodes = *draft.nodes_chosen;
+  draft.plan.machines->is_chosen = true;
+}
+
+// The nodes as a number, a range, or names.
 void read_nodes(const Table& table, Draft& draft) {
   Machines& machines = *draft.plan.machines;
   const Pair* pair = table.find("nodes");
@@ -212,8 +233,12 @@ void read_nodes(const Table& table, Draft& draft) {
     const auto number = table.integer("nodes", 1, max_machines);
     if (!number) return;
     machines.nodes = static_cast<std::uint32_t>(*number);
+  } else if (const auto* text = std::get_if<std::string>(&pair->value.data)) {
+    machines.range = node_range(*text);
+    if (!machines.range) return table.refuse(*pair, nodes_rule);
+    machines.nodes = machines.range->least;
   } else {
-    return table.refuse(*pair, "a number, or an array of node names");
+    return table.refuse(*pair, nodes_rule);
   }
   draft.nodes_at = pair->at;
   const std::set<std::string> different(machines.names.begin(), machines.names.end());
@@ -225,11 +250,12 @@ void read_nodes(const Table& table, Draft& draft) {
 
 void read_machines(const Table& root, Draft& draft) {
   const auto table = root.table("machines", names_below("machines"));
-  if (!table) return;
+  if (!table) return read_chosen_nodes(draft);
   Machines& machines = draft.plan.machines.emplace();
   table->require("engine", "\"slurm\"");
   given<"machines.engine">(*table);
   read_nodes(*table, draft);
+  read_chosen_nodes(draft);
   machines.partition = given<"machines.partition">(*table).value_or("");
   machines.account = given<"machines.account">(*table).value_or("");
   machines.qos = given<"machines.qos">(*table).value_or("");

@@ -448,9 +448,30 @@ TEST(ReadPlanMachines, NodesAreANumberOrNames) {
   EXPECT_TRUE(good_plan(smallest + "[machines]\nengine = 'slurm'\ndrain = true\n").machines->drain);
   for (const char* wrong :
        {"nodes = 0", "nodes = 65", "nodes = ['n1', 'n1']", "nodes = []", "nodes = 'n1'",
-        "nodes = ['n[1-3]']", "nodes = ['-x']", "nodes = [1]", "nodes = true"})
+        "nodes = ['n[1-3]']", "nodes = ['-x']", "nodes = [1]", "nodes = true", "nodes = '4-2'",
+        "nodes = '2-2'", "nodes = '0-3'", "nodes = '2-65'", "nodes = '2-'", "nodes = '-4'",
+        "nodes = '2-4x'", "nodes = '2 - 4'", "nodes = '3'"})
     EXPECT_THAT(cluster(wrong), HasSubstr("'machines.nodes")) << wrong;
   EXPECT_THAT(cluster("partition = 'a b'"), HasSubstr("'machines.partition' must be"));
+}
+
+TEST(ReadPlanMachines, ARangeOfNodesIsItsLeastNumberUntilOneIsChosen) {
+  const std::string range = "[machines]\nengine = 'slurm'\nnodes = '2-4'\n";
+  const Plan least = good_plan(smallest + range);
+  EXPECT_EQ(least.machine_count(), 2U);
+  EXPECT_EQ(least.machines->range, (NodeRange{.least = 2, .most = 4}));
+  EXPECT_FALSE(least.machines->is_chosen);
+  EXPECT_EQ(describe(*least.machines), "2 to 4 nodes of a Slurm cluster");
+  const Plan chosen = good_plan(smallest + range + "[by_default]\nnodes = 3\n");
+  EXPECT_EQ(chosen.machine_count(), 3U);
+  EXPECT_TRUE(chosen.machines->is_chosen);
+  EXPECT_EQ(describe(*chosen.machines), "3 (of 2 to 4) nodes of a Slurm cluster");
+  EXPECT_EQ(2 * chosen.benchmarks[0].repetitions, 3 * least.benchmarks[0].repetitions);
+  EXPECT_THAT(cluster("nodes = '2-4'\n[by_default]\nnodes = 5\n"),
+              HasSubstr("'by_default.nodes' is 5, but 'machines.nodes' asks for 2 to 4 nodes"));
+  for (const std::string& without :
+       {cluster("nodes = 3\n[by_default]\nnodes = 3\n"), more("[by_default]\nnodes = 3\n")})
+    EXPECT_THAT(without, HasSubstr("'by_default.nodes' needs a range of nodes"));
 }
 
 TEST(ReadPlanMachines, NodesCanBeQuietButNobodyWaitsForThat) {

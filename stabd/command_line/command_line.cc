@@ -369,7 +369,8 @@ void CommandLine::full_flag(CLI::App* verb) {
 void CommandLine::machines_option(CLI::App* verb, std::string& machines) {
   verb->add_option("--machines", machines,
                    "Measure on nodes of a Slurm cluster (see doc/cluster.md). Give the number of "
-                   "nodes, for example 4, or their names, for example n1,n2")
+                   "nodes, for example 4, a range, for example 2-4, or the names of nodes, for "
+                   "example n1,n2")
       ->type_name("NODES");
 }
 

@@ -136,6 +136,14 @@ for asked in "2 but only 1 of 2 in the cluster's default partition can run jobs 
   PATH=$work/answers:$PATH stabctl check --machines "${asked%% *}" dry/local.toml >said || fail "check fails: $(cat said)"
   grep -qF "the plan asks for ${asked%% *} nodes, ${asked#* }" said || fail "check does not count the nodes: $(cat said)"
 done
+# From a range, check and submit choose as many nodes as are idle.
+PATH=$work/answers:$PATH stabctl check --machines 1-3 dry/local.toml >said 2>&1 || fail "check fails: $(cat said)"
+grep -qF "from the range of 1 to 3 nodes, stabctl has chosen 1" said && grep -qF "trials run on 1 (of 1 to 3) nodes of a Slurm cluster" said ||
+  fail "check chooses no number: $(cat said)"
+PATH=$work/answers:$PATH stabctl check --machines 2-3 dry/local.toml >said 2>&1 || fail "check fails: $(cat said)"
+grep -qF "the plan asks for 2 nodes, but only 1 of 2 in" said || fail "check does not count the nodes: $(cat said)"
+PATH=$work/away:$PATH refused "Slurm can't be asked how many nodes are idle" submit --machines 2-3 dry/local.toml
+PATH=$work/answers:$PATH refused "the plan asks for 2 nodes, but only 1 of 2 in" submit --machines 2-3 dry/local.toml
 refused "this plan does not use Slurm" submit --dry-run dry/local.toml
 refused "--noise much: give a share" check --sd much dry/local.toml
 refused "cannot be used together" submit --dry-run --wait dry/nodes.toml
