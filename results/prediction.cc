@@ -3,6 +3,7 @@
 #include "results/prediction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -333,6 +334,35 @@ std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& vari
                         .change = plan.analysis.log_scale ? std::expm1(*found) : *found,
                         .error_df = error.df,
                         .comparisons = family.comparisons});
+    }
+  }
+  return result;
+}
+
+std::vector<OnMachines> on_machines(const plan::Plan& plan, const Variation& variation) {
+  constexpr std::array<std::size_t, 4> numbers{3, fewest_like_these, 8, 16};
+  std::vector<OnMachines> result;
+  if (!plan::tells_machines_apart(plan, plan.analysis.response)) return result;
+  for (const Family& family : families(plan)) {
+    if (family.scope != Scope::like_these) continue;
+    const double alpha =
+        level_of(plan, plan.analysis.alpha / static_cast<double>(family.comparisons));
+    for (const auto& [compared, cells, error] : asked_of(plan, family)) {
+      const auto known = known_of(plan, variation, compared, cells);
+      if (!known) continue;
+      OnMachines each{.treatment = compared.treatment, .sd = known->sd};
+      for (const std::size_t machines : numbers)
+        if (const auto found = stats::t_detectable(stats::Samples::paired, machines,
+                                                   known->of_change, alpha, planned_power))
+          each.smallest.push_back(
+              {.machines = machines,
+               .change = plan.analysis.log_scale ? std::expm1(*found) : *found});
+      if (const auto& margin = plan.analysis.equivalence)
+        if (const auto needed = stats::t_needed(
+                stats::Samples::paired, plan.analysis.log_scale ? std::log1p(*margin) : *margin,
+                known->of_change, alpha, planned_power))
+          each.needed = *needed;
+      result.push_back(std::move(each));
     }
   }
   return result;

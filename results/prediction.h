@@ -97,6 +97,26 @@ struct Detectable {
 // is left out.
 std::vector<Detectable> detectable(const plan::Plan& plan, const Variation& variation);
 
+// With fewer machines, an answer about machines like these has hardly any degrees of freedom.
+inline constexpr std::size_t fewest_like_these = 5;
+
+// How an answer about machines like these depends on their number.
+struct OnMachines {
+  struct Smallest {
+    std::size_t machines = 0;
+    double change = 0;  // as in Detectable
+  };
+  std::string treatment{};
+  double sd = 0;  // of the change between machines
+  std::vector<Smallest> smallest{};
+  std::optional<std::size_t> needed{};  // to find the plan's margin; absent: the plan has none
+};
+
+// One entry for each treatment of a plan that tells machines apart, with the power and the correction
+// of detectable(). Empty if an earlier experiment has not shown how much changes differ between
+// machines.
+std::vector<OnMachines> on_machines(const plan::Plan& plan, const Variation& variation);
+
 // The number of blocks after which half of all experiments of this plan meet its precision rule.
 // Empty for plans with another rule, and if the variation is unknown.
 std::optional<std::size_t> blocks_for_precision(const plan::Plan& plan, const Variation& variation);

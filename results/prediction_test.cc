@@ -110,6 +110,30 @@ TEST(Families, OnSeveralMachinesHaveTheirBlocksAndTheMachines) {
   EXPECT_EQ(families_of(three + nodes), "0: 4, a 36/35 b 12/11; repetitions\n");
 }
 
+TEST(OnMachines, MoreOfThemFindSmallerChanges) {
+  const std::string one =
+      "[experiment]\nname = 'x'\n[[benchmark]]\nname = 'a'\nrun = ['a']\n[factor.aslr]\nlevels = "
+      "[false, true]\n[analysis]\nequivalence = '1%'\n";
+  const std::string nodes = "[machines]\nengine = 'slurm'\nnodes = 3\n";
+  Variation variation;
+  variation.own[{.scope = stats::Scope::like_these, .benchmark = "", .treatment = "aslr"}] = 0.01;
+  const auto all = on_machines(plan::good_plan(one + nodes), variation);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].treatment, "aslr");
+  EXPECT_EQ(all[0].sd, 0.01);
+  ASSERT_EQ(all[0].smallest.size(), 4U);
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_LT(all[0].smallest[i].change, all[0].smallest[i - 1].change);
+  // It lies between those of the numbers of machines whose smallest changes enclose the margin.
+  EXPECT_GT(all[0].smallest[2].change, 0.01);
+  EXPECT_LT(all[0].smallest[3].change, 0.01);
+  ASSERT_TRUE(all[0].needed);
+  EXPECT_GT(*all[0].needed, all[0].smallest[2].machines);
+  EXPECT_LE(*all[0].needed, all[0].smallest[3].machines);
+  EXPECT_TRUE(on_machines(plan::good_plan(one + nodes), {}).empty());
+  EXPECT_TRUE(on_machines(plan::good_plan(one), variation).empty());
+}
+
 std::string cells_of(const std::string& more) {
   std::string text;
   for (const Comparison& each : comparisons_of(plan::good_plan(two_benchmarks + more)))

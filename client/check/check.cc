@@ -67,6 +67,7 @@ struct Design {
   std::optional<Pilot> pilot;
   std::vector<Family> families;
   std::vector<Detectable> detectable;
+  std::vector<OnMachines> on_machines;
   std::optional<std::size_t> blocks_for_precision;
   CountersHere counters;
   // The states that Slurm reports: of the plan's nodes, or of all nodes if the plan names none.
@@ -383,6 +384,8 @@ void print_comparisons(const Design& design, bool given) {
     fmt::print(
         "after about {} blocks{}, intervals will be as narrow as the stopping rule requires\n",
         *blocks, *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
+  for (const std::string& line : value_lines(nodes_needed(design.plan, design.on_machines, source)))
+    fmt::print("{}\n", line);
 }
 
 // The CPUs on which trials would run; absent if this machine doesn't have the CPUs of the plan.
@@ -453,6 +456,7 @@ ordered_json as_json(const Design& design) {
       {"estimated_ns",
        design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
       {"smallest_detectable", detectable},
+      {"nodes_needed", report::value_json(nodes_needed(design.plan, design.on_machines, ""))},
       {"study", study_words(design.plan)},
       {"blocks_for_precision", design.blocks_for_precision
                                    ? ordered_json(*design.blocks_for_precision)
@@ -621,6 +625,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     variation = results::prediction::variation_of(*design.pilot->found, design.plan);
   }
   design.detectable = results::prediction::detectable(design.plan, variation);
+  design.on_machines = results::prediction::on_machines(design.plan, variation);
   design.blocks_for_precision = results::prediction::blocks_for_precision(design.plan, variation);
   // This comes last, because it may give up root's rights.
   auto here = counters_here(design.plan);

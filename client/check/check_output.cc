@@ -173,6 +173,64 @@ std::vector<std::string> comparison_lines(const plan::Plan& plan,
   return lines;
 }
 
+namespace {
+
+// What is known without an earlier experiment.
+std::string words_of_question(const plan::Plan& plan) {
+  constexpr std::size_t fewest = results::prediction::fewest_like_these;
+  const std::size_t nodes = plan.machine_count();
+  const std::string more = fmt::format("an answer about nodes like {} needs at least {} nodes",
+                                       nodes == 1 ? "it" : "these", fewest);
+  if (!plan.machines->like_these)
+    return fmt::format("the plan's question is about {}, so it needs no more nodes; {}",
+                       nodes == 1 ? "the node that runs it" : fmt::format("these {} nodes", nodes),
+                       more);
+  return fmt::format("{}, and the plan has {}", more, nodes);
+}
+
+Row nodes_row(const plan::Plan& plan, const OnMachines& each, const std::string& source) {
+  std::vector<Row> numbers;
+  std::vector<std::string> words;
+  for (const OnMachines::Smallest& one : each.smallest) {
+    numbers.push_back({json_only("nodes", one.machines), json_only("change", one.change)});
+    words.push_back(fmt::format("{:.3g} % with {} nodes", 100 * one.change, one.machines));
+  }
+  const auto& margin = plan.analysis.equivalence;
+  return {
+      column("treatment", each.treatment, "",
+             fmt::format("  {}: judging by {}, the change differs between nodes with a standard "
+                         "deviation of {:.3g} %; the smallest change on nodes like these that "
+                         "can be detected with {:.0f} % power is {}",
+                         each.treatment, source, 100 * each.sd, 100 * planned_power,
+                         fmt::join(words, ", "))),
+      json_only("sd", each.sd), json_only("smallest", std::move(numbers)),
+      json_only("margin", known(margin)),
+      column("needed", each.needed ? Value(std::uint64_t{*each.needed}) : Value(), "",
+             each.needed && margin
+                 ? fmt::format("  {}: to detect a change of {:.3g} % (analysis.margin) on nodes "
+                               "like these, the experiment needs {} nodes",
+                               each.treatment, 100 * *margin, *each.needed)
+                 : "")};
+}
+
+}  // namespace
+
+Value nodes_needed(const plan::Plan& plan, const std::vector<OnMachines>& known,
+                   const std::string& source) {
+  if (!plan.machines || !plan::why_machines_are_one(plan, plan.analysis.response).empty())
+    return {};
+  std::vector<Row> rows;
+  for (const OnMachines& each : known) rows.push_back(nodes_row(plan, each, source));
+  const bool is_unknown = rows.empty() && plan.machine_count() > 1;
+  return Row{column("question", plan.machines->like_these ? "like-these" : "these", "",
+                    words_of_question(plan)),
+             column("fewest_like_these", results::prediction::fewest_like_these, "",
+                    is_unknown ? "  how many nodes find a given change is not known before an "
+                                 "experiment of this name has run on several nodes"
+                               : ""),
+             json_only("treatments", std::move(rows))};
+}
+
 std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const Amount& ran,
                                          const Amount& wanted) {
   const double times = (wanted.trials / wanted.nodes) / (ran.trials / ran.nodes);

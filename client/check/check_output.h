@@ -22,6 +22,7 @@ namespace stab::client {
 
 using results::prediction::Detectable;
 using results::prediction::Family;
+using results::prediction::OnMachines;
 
 // The texts of the value's fields, in order. The text of a field comes before those of its value.
 std::vector<std::string> value_lines(const report::Value& value);
@@ -46,6 +47,12 @@ struct Amount {
   double trials = 0;        // of all nodes together
   std::uint32_t nodes = 1;  // they run equal parts of the trials at the same time
 };
+
+// How many nodes the plan's question needs: which changes more nodes find, and how many find the
+// plan's margin. `source` says where the standard deviations come from. Null if the plan runs on
+// stabd's own machine, or if its analysis can't tell nodes apart.
+report::Value nodes_needed(const plan::Plan& plan, const std::vector<OnMachines>& known,
+                           const std::string& source);
 
 // Estimates how long `wanted` will take if `ran` took `taken`.
 std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const Amount& ran,

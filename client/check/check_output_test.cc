@@ -99,6 +99,67 @@ TEST(CheckWords, ProgramsLikeTheseNeedMorePrograms) {
           "degrees of freedom"));
 }
 
+plan::Plan plan_on(const std::string& more) {
+  return plan::good_plan(
+      "[experiment]\nname = 'x'\n[[benchmark]]\nname = 'a'\nrun = ['/bin/a']\n[factor.aslr]\n"
+      "levels = [false, true]\n" +
+      more);
+}
+
+std::vector<std::string> node_lines_of(const plan::Plan& plan, const Variation& variation = {}) {
+  return value_lines(
+      nodes_needed(plan, results::prediction::on_machines(plan, variation), "experiment 7"));
+}
+
+TEST(CheckWords, SayHowManyNodesTheQuestionNeeds) {
+  const std::string nodes = "[machines]\nengine = 'slurm'\nnodes = ";
+  const std::string unknown =
+      "  how many nodes find a given change is not known before an experiment of this name has run "
+      "on several nodes";
+  EXPECT_THAT(node_lines_of(plan_on("")), IsEmpty());
+  EXPECT_THAT(node_lines_of(plan_on(nodes + "1\n")),
+              ElementsAre("the plan's question is about the node that runs it, so it needs no more "
+                          "nodes; an answer about nodes like it needs at least 5 nodes"));
+  EXPECT_THAT(
+      node_lines_of(plan_on(nodes + "3\n")),
+      ElementsAre("the plan's question is about these 3 nodes, so it needs no more nodes; an "
+                  "answer about nodes like these needs at least 5 nodes",
+                  unknown));
+  EXPECT_THAT(
+      node_lines_of(plan_on(nodes + "3\nanswer = 'like-these'\n")),
+      ElementsAre("an answer about nodes like these needs at least 5 nodes, and the plan has "
+                  "3",
+                  unknown));
+  // Several benchmarks have one answer, which tells no nodes apart.
+  EXPECT_THAT(node_lines_of(plan_of(3, nodes + "3\n")), IsEmpty());
+}
+
+TEST(CheckWords, SayWhichChangeMoreNodesFind) {
+  const plan::Plan plan = plan_on(
+      "[analysis]\nmargin = '1%'\n[machines]\nengine = 'slurm'\nnodes = 3\nanswer = "
+      "'like-these'\n");
+  Variation variation;
+  variation.own[{.scope = stats::Scope::like_these, .benchmark = "", .treatment = "aslr"}] = 0.01;
+  const auto lines = node_lines_of(plan, variation);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_TRUE(lines[1].starts_with(
+      "  aslr: judging by experiment 7, the change differs between nodes with a standard deviation "
+      "of 1 %; the smallest change on nodes like these that can be detected with 80 % power is "))
+      << lines[1];
+  EXPECT_TRUE(lines[1].ends_with(" % with 16 nodes")) << lines[1];
+  EXPECT_TRUE(lines[2].starts_with(
+      "  aslr: to detect a change of 1 % (analysis.margin) on nodes like these, the experiment "
+      "needs "))
+      << lines[2];
+  const auto root =
+      report::value_json(nodes_needed(plan, results::prediction::on_machines(plan, variation), ""));
+  EXPECT_EQ(root["question"], "like-these");
+  EXPECT_EQ(root["fewest_like_these"], 5);
+  EXPECT_EQ(root["treatments"][0]["smallest"].size(), 4U);
+  EXPECT_EQ(root["treatments"][0]["margin"], 0.01);
+  EXPECT_GT(root["treatments"][0]["needed"], 8);
+}
+
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {
   const auto plan = plan::good_plan(plan::smallest);
   EXPECT_THAT(lines_of(plan), IsEmpty());
