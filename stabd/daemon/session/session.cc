@@ -175,6 +175,7 @@ store::Experiment Session::shown() const {
 
 void Session::rest() {
   last_ = true;
+  store_rows();
   put_back();
   add_duration();
   if (is_final(state_)) return;
@@ -377,6 +378,7 @@ store::Trial Session::row_for(const Place& place, const Schedule::Step& step) co
 }
 
 void Session::continue_work() {
+  if (!store_rows()) return;
   if (busy_with<Loading>()) return load_trials();
   for (Place& place : places_) continue_at(place);
 }
@@ -474,30 +476,71 @@ void Session::keep(Place& place, store::Trial row) {
          to_text(store::NodeFact{.node = place.node.node,
                                  .fact = machine::to_string(place.cpus.trial)}));
   row.last = place.schedule->is_last(step, row.status);
-  const auto before = steady_clock::now();
-  const auto added = store_.add_trial(row);
-  if (!added && added.error().temporary) place.pending = row;
-  if (!stored(added)) return;
-  told_of_storage_ = false;
-  if (has_several() && place.home.empty()) place.home = place.node.node;
-  if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
-    around_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
-  place.last_commit = steady_clock::now() - before;
-  place.schedule->record(step, row.status);
-  // On a node a lost worker repeats its block, so other trials of the block don't count as progress.
-  if (!plan_.machines || step.position == place.lost_position) place.losses = 0;
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
-  place.trial.reset();
-  measured_ += was_run ? 1 : 0;
-  // There may be thousands of rows without a run, so clients are answered between them.
+  place.pending = std::move(row);
+  // E10: nodes whose trials end at about the same time share a commit. There may also be thousands of
+  // rows without a run, so clients are answered between them.
+  const bool can_wait = has_several() && was_run && place.has_worker;
+  if (!can_wait && !store_rows()) return;
   if (!place.has_worker) return;
-  if (was_run)
+  if (was_run && !can_wait)
     continue_at(place);
   else
     around_.call_again();
 }
 
+// E1, E2. Stores the rows of all places in one transaction. No place goes on here. Returns false if
+// rows are left, or if the experiment has failed.
+bool Session::store_rows() {
+  std::vector<Place*> ended;
+  for (Place& place : places_)
+    if (place.pending) ended.push_back(&place);
+  if (ended.empty()) return true;
+  const auto before = steady_clock::now();
+  store::Outcome<void> added;
+  if (ended.size() > 1) {
+    std::vector<store::Trial> rows;
+    for (const Place* place : ended) rows.push_back(*place->pending);
+    added = store_.add_trials(rows);
+  }
+  // One row that can't be stored must not cost the others.
+  const bool apart = ended.size() == 1 || (!added && !added.error().temporary);
+  nanoseconds took = steady_clock::now() - before;
+  bool is_good = true;
+  for (Place* place : ended) {
+    if (apart) {
+      added = store_.add_trial(*place->pending);
+      took = steady_clock::now() - before;
+    }
+    if (!added && added.error().temporary) {
+      around_.retry_later();
+      if (needs_worker(state_)) stored(added);
+      return false;
+    }
+    const store::Trial row = *std::exchange(place->pending, std::nullopt);
+    is_good = stored(added) && is_good;
+    if (added) was_stored(*place, row, took);
+  }
+  return is_good;
+}
+
+void Session::was_stored(Place& place, const store::Trial& row, nanoseconds took) {
+  told_of_storage_ = false;
+  if (has_several() && place.home.empty()) place.home = row.node;
+  if (row.status == TrialStatus::over_limit && !std::exchange(told_of_limit_, true))
+    around_.tell("over-limit", fmt::format("a trial of '{}' {}", row.benchmark, row.reason));
+  place.last_commit = took;
+  // After trouble with the storage, all rows are read again.
+  const auto step = std::exchange(place.trial, std::nullopt);
+  if (!step) return;
+  place.schedule->record(*step, row.status);
+  // On a node a lost worker repeats its block, so other trials of the block don't count as progress.
+  if (!plan_.machines || step->position == place.lost_position) place.losses = 0;
+  measured_ += row.wall_ns.has_value() || row.status == TrialStatus::not_started ? 1 : 0;
+}
+
 void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
+  store_rows();
   Place& place = places_[at];
   place.has_worker = false;
   place.is_ready = false;
@@ -537,6 +580,7 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
 }
 
 void Session::worker_left(std::size_t at) {
+  store_rows();
   Place& place = places_[at];
   place.has_worker = false;
   place.is_ready = false;
@@ -653,13 +697,7 @@ void Session::worker_silent(const std::string& how, std::size_t at) {
 }
 
 void Session::retry_storage() {
-  for (Place& place : places_) {
-    if (!place.pending) continue;
-    const auto added = store_.add_trial(*place.pending);
-    if (!added && added.error().temporary) return around_.retry_later();
-    place.pending.reset();
-    if (!stored(added)) return;
-  }
+  if (!store_rows()) return;
   for (Place& place : places_)
     if (std::exchange(place.waits, false) && needs_worker(state_)) start_again(place, "");
   if (unsaved_) save_state();
@@ -707,7 +745,7 @@ void Session::give_way_for(const std::string& why) {
 
 // E8
 void Session::give_way() {
-  if (!next(state_, Event::give_way)) return;
+  if (!store_rows() || !next(state_, Event::give_way)) return;
   const Place& place = places_.front();
   const auto step = place.schedule->next();
   if (state_ != State::running || !step || step->position == 0)

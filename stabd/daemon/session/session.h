@@ -32,7 +32,8 @@
 //      later workers keep to the CPUs of the node's first trials, if they can. No trial runs before
 //      all places are ready, and the analysis begins when all have finished. The stopping rule and
 //      the plan's time are asked when all places have run as many blocks: a place that has waits
-//      for the others.
+//      for the others. The rows of trials that end at different places within one turn of the loop
+//      are stored in one transaction, before any of these places gets its next trial.
 #pragma once
 
 #include <chrono>
@@ -85,7 +86,7 @@ struct Place {
   std::optional<std::size_t> asked;
   std::optional<Schedule::Step> trial;      // under way until its row is stored
   std::optional<std::uint32_t> passed;      // the position that waits_before() is done with
-  std::optional<store::Trial> pending;      // E2
+  std::optional<store::Trial> pending;      // not stored yet (E2, E10)
   std::chrono::nanoseconds last_commit{0};  // how long it took to store the last trial, which
                                             // becomes a reading of the next one
 
@@ -377,6 +378,8 @@ class Session {
   void ask_for_trial(Place& place, const Schedule::Step& step);
   void ran(Place& place, protocol::RunReply reply);
   void keep(Place& place, store::Trial row);
+  bool store_rows();
+  void was_stored(Place& place, const store::Trial& row, std::chrono::nanoseconds took);
   void analyse(unsigned attempt = 1);
   void analysed(const protocol::FindingsReply& findings);
   bool mark_nodes(std::span<const protocol::SlowNode> slow);

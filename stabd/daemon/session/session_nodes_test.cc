@@ -90,10 +90,22 @@ class Cluster : public Around {
                                    .key = seat.command + seat.compiler,
                                    .binary_sha256 = seat.command + seat.bytes});
     ++measured_;
+    say(place, ran());
+    if (again_) run_again();  // the next turn of the loop
+  }
+  [[nodiscard]] RunReply ran() const {
     RunReply reply;
     reply.status = TrialStatus::ok;
     reply.wall_ns = wall_ns_;
-    say(place, reply);
+    return reply;
+  }
+  // Trials end at these places within one turn of the loop.
+  void end_trials_at(const std::vector<std::size_t>& which) {
+    for (const std::size_t place : which) {
+      ASSERT_EQ(std::exchange(seats_[place].asked, std::nullopt), Kind::run);
+      ++measured_;
+      say(place, ran());
+    }
   }
   void lose(std::size_t place, Loss loss = Loss::node_lost) {
     say(place, LostReply{.loss = std::string(to_string(loss)), .reason = "so it is"});
@@ -282,6 +294,73 @@ TEST(NodesThatMayBeDrained, ANodeThatIsOutOfOrderIs) {
   EXPECT_THAT(
       cluster.told_,
       ::testing::ElementsAre("slow-node", "n2 is drained: stabd: 2 times as slow", "slow-node"));
+}
+
+// E1 and E10
+TEST_F(NodesTest, RowsOfSeveralNodesAreStoredTogetherBeforeAnyOfTheseNodesGoesOn) {
+  cluster_.reach_trials();
+  std::set<std::int64_t> commits;
+  for (const std::size_t stored : {3U, 6U}) {
+    cluster_.end_trials_at({0, 1, 2});
+    EXPECT_EQ(trials().size(), stored - 3) << "the turn of the loop has not ended";
+    for (const auto& seat : cluster_.seats_) EXPECT_FALSE(seat.asked);
+    ASSERT_TRUE(cluster_.again_);
+    cluster_.run_again();
+    EXPECT_EQ(trials().size(), stored);
+    for (const auto& seat : cluster_.seats_) EXPECT_EQ(seat.asked, Kind::run);
+  }
+  for (const store::Trial& trial : trials())
+    for (const counters::Reading& reading : trial.readings)
+      if (reading.name == "commit-before-ns") commits.insert(std::get<std::int64_t>(reading.value));
+  EXPECT_EQ(commits.size(), 1U) << "one commit for all three";
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(trials().size(), 36U);
+}
+
+TEST_F(NodesTest, ANodeThatIsLostBeforeItsLastRowIsStoredLosesNoTrial) {
+  cluster_.reach_trials();
+  cluster_.end_trials_at({0, 1});
+  cluster_.lose(1);
+  EXPECT_EQ(trials().size(), 2U);
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(trials().size(), 37U) << "the block of the lost node begins again";
+}
+
+TEST_F(NodesTest, RowsWaitTogetherForRoom) {
+  cluster_.reach_trials();
+  cluster_.refuse_writing(true);
+  cluster_.end_trials_at({0, 1});
+  cluster_.run_again();
+  EXPECT_EQ(cluster_.session_->state(), State::paused);
+  for (std::size_t place = 0; place < places; ++place) cluster_.end_at(place);
+  ASSERT_TRUE(cluster_.retry_);
+  cluster_.run_retry();
+  EXPECT_EQ(trials().size(), 0U);
+  cluster_.refuse_writing(false);
+  ASSERT_TRUE(cluster_.retry_);
+  cluster_.run_retry();
+  EXPECT_EQ(trials().size(), 2U);
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(trials().size(), 38U) << "two blocks begin again";
+}
+
+TEST_F(NodesTest, AnEndInTheSameTurnOfTheLoopKeepsTheRows) {
+  for (const bool cancels : {true, false}) {
+    Cluster cluster;
+    cluster.reach_trials();
+    cluster.end_trials_at({0, 1, 2});
+    if (cancels)
+      cluster.session_->cancel();
+    else
+      cluster.session_->rest();
+    if (cancels) EXPECT_FALSE(cluster.session_->finished());
+    for (std::size_t place = 0; cancels && place < places; ++place) cluster.end_at(place);
+    EXPECT_EQ(store::trials_of(*cluster.store_, cluster.id_).size(), 3U);
+    EXPECT_EQ(cluster.session_->finished(), cancels);
+  }
 }
 
 TEST_F(NodesTest, AFastNodeTakesNoMoreBlocks) {
