@@ -271,7 +271,6 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
   const std::string grade(experiment.quietness ? to_string(*experiment.quietness) : "");
   for (const store::Event& event : *events) {
     if (event.kind == versions_event) document.versions = event.text;
-    if (event.kind == source_event) document.source = source_in(event.text);
     if (event.kind == doctor_event)
       quietness = {.asked = quietness.asked, .grade = grade, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
@@ -402,16 +401,10 @@ void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec&
 
 constexpr const char* kind_column = "node's hardware";
 
-// Adds the hardware of each row's machine, which the experiment's events name. It is "" if they
-// don't.
-store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const store::Experiment& experiment,
-                                          const stats::Dataset& data) {
-  const auto events = store.events(experiment.id);
-  if (!events) return std::unexpected(events.error());
+// Adds the hardware of each row's machine. It is "" if it is not known.
+stats::Dataset with_kinds(const store::Experiment& experiment, const stats::Dataset& data) {
   std::map<std::string, std::string> hardware;
-  for (const store::Event& event : *events)
-    if (event.kind == hardware_event)
-      if (auto known = store::node_fact(event.text)) hardware[known->node] = std::move(known->fact);
+  for (const store::Node& node : experiment.nodes) hardware[node.name] = node.hardware;
   stats::Dataset more = data;
   const stats::Column& machines = *data.find(plan::machine_column);
   stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
@@ -473,9 +466,7 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   } else if (is_by_machine && spec.unit == stats::Unit::nanoseconds) {
     // Only a time says how fast a node is.
     spec.machine_kind = kind_column;
-    const auto more = with_kinds(store, experiment, data);
-    if (!more) return std::unexpected(more.error());
-    analysis = stats::analyse(*more, spec);
+    analysis = stats::analyse(with_kinds(experiment, data), spec);
   } else {
     analysis = stats::analyse(data, spec);
   }
@@ -549,20 +540,6 @@ void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Doc
 
 }  // namespace
 
-std::string source_text(const report::Source& source) {
-  const auto& [branch, commit] = source;
-  const bool is_commit = plan::is_resolved(commit) && commit != plan::working_tree;
-  if (!is_commit || one_line(branch, branch.size()) != branch) return "";
-  return fmt::format("{}@{}", branch, commit);
-}
-
-// A commit has no '@', but a branch may have one.
-report::Source source_in(std::string_view text) {
-  const std::size_t at = text.rfind('@');
-  if (at == std::string_view::npos) return {};
-  return {.branch = std::string(text.substr(0, at)), .commit = std::string(text.substr(at + 1))};
-}
-
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database, const Asked& asked) {
   const auto stored = plan::read_plan(experiment.plan);
@@ -580,6 +557,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
+  document.source = {.branch = experiment.source_branch, .commit = experiment.source_commit};
   const auto [aslr, host] = add_machine(store, experiment.machine, document);
   if (plan->machine_count() > 1 && experiment.machine != 0) add_nodes(*plan, *rows, host, document);
   add_start(store, experiment, *plan, document);

@@ -21,17 +21,8 @@ inline constexpr std::string_view doctor_event = "doctor";
 inline constexpr std::string_view versions_event = "versions";
 inline constexpr std::string_view quieted_event = "quieted";
 inline constexpr std::string_view loud_event = "loud";
-// The branch and commit that were checked out in the plan's git repository when it was submitted,
-// as BRANCH@COMMIT. The branch is "" if HEAD was detached.
-inline constexpr std::string_view source_event = "source";
-// "" if there is no resolved commit, or if the branch is not plain text.
-std::string source_text(const report::Source& source);
-// The source of such a text. Both members are "" if the text doesn't have the form.
-report::Source source_in(std::string_view text);
 // How long the experiment waited for a quiet machine; the next trial also has it as readings.
 inline constexpr std::string_view wait_event = "wait";
-// The kind of the event with a node's hardware, a store::NodeFact: "AMD EPYC, 8 CPUs in ...".
-inline constexpr std::string_view hardware_event = "hardware";
 inline constexpr std::string_view wait_reading = "quiet-wait-ns";
 inline constexpr std::string_view wait_in_vain_reading = "quiet-wait-in-vain";
 

@@ -359,6 +359,10 @@ TEST_F(NodesTest, EachNodeKeepsToTheCpusOfItsFirstTrials) {
   for (const std::size_t place : {0, 1}) cluster_.lose(place);
   EXPECT_EQ(cluster_.seats_[0].earlier_cpus, machine::CpuSet{1});
   EXPECT_EQ(cluster_.seats_[1].earlier_cpus, machine::CpuSet{2});
+  EXPECT_THAT(cluster_.row().nodes,
+              UnorderedElementsAre(store::Node{.name = "n1", .trial_cpus = "1"},
+                                   store::Node{.name = "n2", .trial_cpus = "2"},
+                                   store::Node{.name = "n3", .trial_cpus = "1"}));
   cluster_.run();
   expect_whole();
 }
