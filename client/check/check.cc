@@ -65,8 +65,8 @@ struct Design {
   std::size_t fewest = 0;  // trials
   std::vector<plan::ModelFor> models;
   std::optional<Pilot> pilot;
-  std::vector<Family> families;
   std::vector<Detectable> detectable;
+  report::Row comparisons;
   std::optional<std::size_t> blocks_for_precision;
   CountersHere counters;
   // The states that Slurm reports: of the plan's nodes, or of all nodes if the plan names none.
@@ -172,7 +172,6 @@ Design design_of(plan::Plan plan) {
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
   design.fewest = plan::fewest_trials(design.plan);
   design.models = plan::models(design.plan, design.expansion);
-  design.families = results::prediction::families(design.plan);
   return design;
 }
 
@@ -374,10 +373,8 @@ std::string drawn_text(const plan::Plan& plan) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-void print_comparisons(const Design& design, bool given) {
-  const std::string source =
-      given || !design.pilot ? "--noise" : fmt::format("experiment {}", design.pilot->id);
-  const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
+void print_comparisons(const Design& design) {
+  const auto lines = value_lines(design.comparisons);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
     fmt::print(
@@ -461,7 +458,7 @@ ordered_json as_json(const Design& design) {
   root.update(report::row_json(measures(design.plan)));
   root["simulated"] = design.plan.simulated;
   root["models"] = models;
-  add_comparisons(design.plan, design.families, design.detectable, root);
+  root.update(report::row_json(design.comparisons));
   for (const std::string& warning : warnings_of(design)) root["warnings"].push_back(warning);
   return root;
 }
@@ -619,6 +616,9 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     variation = results::prediction::variation_of(*design.pilot->found, design.plan);
   }
   design.detectable = results::prediction::detectable(design.plan, variation);
+  design.comparisons = comparisons(
+      design.plan, results::prediction::families(design.plan), design.detectable,
+      sd.empty() && design.pilot ? fmt::format("experiment {}", design.pilot->id) : "--noise");
   design.blocks_for_precision = results::prediction::blocks_for_precision(design.plan, variation);
   // This comes last, because it may give up root's rights.
   auto here = counters_here(design.plan);
@@ -630,7 +630,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   }
   for (const std::string& warning : warnings_of(design)) tell("warning: " + warning);
   print(design);
-  print_comparisons(design, !sd.empty());
+  print_comparisons(design);
   return exit_ok;
 }
 
