@@ -113,8 +113,7 @@ MachineFacts add_machine(store::Reader& store, store::Id id, report::Document& d
     known.host = facts.host.empty() ? (*machine)->host : facts.host;
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
     document.hardware = facts.hardware;
-    const auto fact = std::ranges::find(facts.all, "aslr", &machine::Fact::name);
-    if (fact != facts.all.end()) known.aslr = fact->value;
+    known.aslr = facts.aslr;
   }
   if (document.hardware.empty()) document.hardware = document.machine;
   return known;

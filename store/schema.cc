@@ -394,10 +394,9 @@ void read_quietness(Connection& connection) {
   });
 }
 
-// Events of the kind "source" have "main@3f2a91c1...". Those of the kinds "hardware" and "cpus"
+// Events of the kind "source" have "main@3f2a91c1...", and events of the kinds "hardware" and "cpus"
 // have "n1: AMD EPYC, 8 CPUs in 4 cores" and "n1: 2-3". A commit has no '@', and the name of a node
-// has no ": ". Of a node, the latest hardware and the first CPUs count. An archive may have any
-// text.
+// has no ": ". The latest hardware of a node and its first CPUs count. An archive may have any text.
 bool read_source_and_nodes(Connection& connection, Id experiment, Row& row) {
   Experiment found;
   std::map<std::string, Node> nodes;

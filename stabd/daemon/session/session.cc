@@ -347,7 +347,7 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
     experiment_.trial_cpus = cpu_list;
   if (has_several()) {
     store::Node& node = node_named(place.node.node, experiment_.nodes);
-    node.hardware = machine::stored_facts(facts->facts_json).kind;
+    node.hardware = facts->kind;
     if (node.trial_cpus.empty() || may_be_elsewhere) node.trial_cpus = cpu_list;
   }
   if (!stored(store_.update_experiment(experiment_))) return;
