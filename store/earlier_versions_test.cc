@@ -264,7 +264,8 @@ TEST_P(QuietnessInSentences, BecomesAColumnWhenTheDatabaseIsRecovered) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachVersion, QuietnessInSentences, testing::Range(1, 13));
 
-// Until version 14 the source, the nodes and the cause of a failed build stood only in the texts of events and trials.
+// Until version 14 the source, the nodes and the cause of a failed build stood only in the texts of
+// events and trials.
 class FactsInEvents : public testing::TestWithParam<int> {
  protected:
   FactsInEvents() {

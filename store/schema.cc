@@ -307,8 +307,8 @@ void add_causal_runs(Connection& connection) {
   connection.database().exec(causal_visit_view);
 }
 
-// Until version 11 these facts, until version 12 how quiet the machine was, and until version 14 the
-// source, the nodes and the cause of a failed build stood only in sentences for people. The
+// Until version 11 these facts, until version 12 how quiet the machine was, and until version 14
+// the source, the nodes and the cause of a failed build stood only in sentences for people. The
 // functions below are the only ones that read facts in sentences.
 std::optional<StopCause> cause_in_reason(const Row& experiment) {
   const std::string& state = experiment.text("state");
@@ -394,9 +394,10 @@ void read_quietness(Connection& connection) {
   });
 }
 
-// Events of the kind "source" have "main@3f2a91c1...", and events of the kinds "hardware" and "cpus"
-// have "n1: AMD EPYC, 8 CPUs in 4 cores" and "n1: 2-3". A commit has no '@', and the name of a node
-// has no ": ". The latest hardware of a node and its first CPUs count. An archive may have any text.
+// Events of the kind "source" have "main@3f2a91c1...", and events of the kinds "hardware" and
+// "cpus" have "n1: AMD EPYC, 8 CPUs in 4 cores" and "n1: 2-3". A commit has no '@', and the name of
+// a node has no ": ". The latest hardware of a node and its first CPUs count. An archive may have
+// any text.
 bool read_source_and_nodes(Connection& connection, Id experiment, Row& row) {
   Experiment found;
   std::map<std::string, Node> nodes;
@@ -435,8 +436,8 @@ bool read_source_and_nodes(Connection& connection, Id experiment, Row& row) {
 }
 
 // The reason of a trial whose build failed was "the build of 'b' failed:\n<what it printed>\nthe
-// build command ...\nthe command was: ...". The result is its reason of today, or "" if the text has
-// another form. The printed text may begin with a line about files that the copy of the sources
+// build command ...\nthe command was: ...". The result is its reason of today, or "" if the text
+// has another form. The printed text may begin with a line about files that the copy of the sources
 // lacks.
 std::string short_reason(std::string_view reason) {
   if (!reason.starts_with("the build of '") || !reason.contains('\n')) return "";
@@ -449,8 +450,8 @@ std::string short_reason(std::string_view reason) {
   return reason_of_failed_build(error.empty() ? last_line(text, most_build_error) : error);
 }
 
-// Only the cause stays in the trial. The whole text stays in an event: without that event, the trial
-// keeps its text.
+// Only the cause stays in the trial. The whole text stays in an event. Without that event, the
+// trial keeps its text.
 void shorten_reasons(Connection& connection) {
   Id of = 0;
   std::set<std::string, std::less<>> events;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The lines and JSON of `stabctl check`, apart from the design's own: about comparisons, rules that
 // exclude trials, commits, studies, waiting for a quiet machine, events, and measures. Each section
-// is built once, as a value or as a row of fields of check's JSON. report/json.h renders it as JSON,
-// and value_lines renders it as lines.
+// is built once, as a value or as a row of fields of check's JSON. report/json.h renders it as
+// JSON, and value_lines renders it as lines.
 #pragma once
 
 #include <chrono>

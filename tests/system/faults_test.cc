@@ -193,7 +193,7 @@ TEST_F(Faults, AFailingBuildFailsItsBenchmarkAndShowsItsOutput) {
   EXPECT_EQ(rows[0]["reason"], "the build failed: no such header");
   EXPECT_THAT(report_, HasSubstr("no such header"));
   EXPECT_THAT(lab_.ctl({"logs", "1"}).out,
-              HasSubstr("the build command ended with exit code 1\nthe command was: "));
+              HasSubstr("the build command ended with exit code 1\n    the command was: "));
 }
 
 TEST_F(Faults, AFailingBuildFailsTheExperimentIfThePlanSaysSo) {
