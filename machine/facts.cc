@@ -257,16 +257,20 @@ void add_facts(const json& value, const std::string& name, std::vector<Fact>& fa
       {.name = name, .value = value.is_string() ? value.get<std::string>() : json_text(value)});
 }
 
+Facts with_key(const json& facts) {
+  Facts made{.host = host_of(facts), .facts_json = json_text(facts)};
+  made.key = sha256_hex(made.facts_json);
+  made.kind = stored_facts(made.facts_json).kind;
+  return made;
+}
+
 }  // namespace
 
 Facts read_facts(const Topology& topology, const std::string& root, const std::string& host) {
   json facts = FactReader(root).facts(topology);
   if (!host.empty()) facts["host"] = host;
   facts["summary"] = summary_of(facts);
-  Facts result{.host = text_or(facts["host"], "unnamed"), .facts_json = json_text(facts)};
-  result.key = sha256_hex(result.facts_json);
-  result.summary = facts["summary"].get<std::string>();
-  return result;
+  return with_key(facts);
 }
 
 Result<Facts> facts_in(const std::string& facts_json) {
@@ -276,11 +280,8 @@ Result<Facts> facts_in(const std::string& facts_json) {
       facts_json.size() <= most_bytes ? parsed(facts_json) : json(json::value_t::discarded);
   if (!facts.is_object() || json_text(facts) != facts_json || !has_only_lines(facts))
     return fail("the facts about the machine are not in the format in which stabd writes them");
-  Facts result{.host = host_of(facts), .facts_json = facts_json};
-  if (result.host.size() > longest_host) return fail("the machine's name is too long");
-  result.key = sha256_hex(facts_json);
-  result.summary = text_or(member(facts, "summary"), "");
-  return result;
+  if (host_of(facts).size() > longest_host) return fail("the machine's name is too long");
+  return with_key(facts);
 }
 
 StoredFacts stored_facts(std::string_view facts_json) {
@@ -293,6 +294,7 @@ StoredFacts stored_facts(std::string_view facts_json) {
     stored.hardware = one_line(hardware_of(facts), 500);
     stored.kind = one_line(kind_of(facts), 500);
   }
+  stored.aslr = text_or(member(facts, "aslr"), "");
   add_facts(facts, "", stored.all);
   return stored;
 }

@@ -17,8 +17,8 @@ struct Facts {
   // A JSON object with sorted keys, on one line. A fact that cannot be read is {"absent": reason}.
   // Equal machines in equal states give equal texts.
   std::string facts_json{};
-  std::string key{};      // SHA-256 of facts_json
-  std::string summary{};  // one line for people
+  std::string key{};   // SHA-256 of facts_json
+  std::string kind{};  // as in StoredFacts
 };
 
 // Never fails: a fact that can't be read is absent. `root` is a prefix for /proc, /sys and /etc,
@@ -47,6 +47,7 @@ struct StoredFacts {
   // The hardware without the host's name and without the size of the memory, of which the kernel
   // keeps more or less for itself.
   std::string kind{};
+  std::string aslr{};       // the kernel's setting randomize_va_space
   std::vector<Fact> all{};  // in the order of the text
 };
 StoredFacts stored_facts(std::string_view facts_json);

@@ -283,7 +283,7 @@ BOOST_DESCRIBE_STRUCT(Event, (), (at_ns, kind, text))
 namespace stab::protocol {
 
 // The version of both conversations. It rises with every change of a message.
-inline constexpr std::uint32_t version = 19;
+inline constexpr std::uint32_t version = 20;
 
 struct Refusal {
   std::string error{};

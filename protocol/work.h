@@ -164,6 +164,7 @@ struct BuildReply {
   std::string compilers{};  // the compilers that made the binary
   std::string in_place{};   // why its functions can't move, whatever the plan says; or ""
   std::string output{};     // the reason of a failure, or the compiler's output
+  std::string error{};      // the line of it that says why the build failed; "" if it did not
   std::int64_t duration_ns = 0;
   std::string tidied{};                       // what was deleted for cache_limit; "" if nothing was
   bool no_room = false;                       // it failed because the machine has no room for it
@@ -171,7 +172,7 @@ struct BuildReply {
 };
 BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, in_place, output,
-                       duration_ns, tidied, no_room, readings))
+                       error, duration_ns, tidied, no_room, readings))
 
 // A worker on a node of a cluster says where it is before it answers its first request.
 struct NodeReply {

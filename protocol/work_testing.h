@@ -47,6 +47,7 @@ inline BuildReply full_build_reply() {
           .compilers = "clang 19",
           .in_place = "it is linked statically",
           .output = awkward,
+          .error = awkward,
           .duration_ns = std::numeric_limits<std::int64_t>::max(),
           .tidied = "3 builds",
           .no_room = true,

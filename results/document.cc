@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -116,8 +115,7 @@ MachineFacts add_machine(store::Reader& store, store::Id id, report::Document& d
     document.machine = facts.summary.empty() ? (*machine)->host : facts.summary;
     document.hardware = facts.hardware;
     known.kind = facts.kind;
-    const auto fact = std::ranges::find(facts.all, "aslr", &machine::Fact::name);
-    if (fact != facts.all.end()) known.aslr = fact->value;
+    known.aslr = facts.aslr;
   }
   if (document.hardware.empty()) document.hardware = document.machine;
   return known;
@@ -145,21 +143,9 @@ void add_nodes(const plan::Plan& plan, const Rows& rows, const std::string& host
   document.hardware = on_nodes(document.hardware, host, nodes);
 }
 
-// The hardware of each node, as far as the experiment's events name it.
-store::Outcome<std::map<std::string, std::string>> hardware_of_nodes(
-    store::Reader& store, const store::Experiment& experiment) {
-  const auto events = store.events(experiment.id);
-  if (!events) return std::unexpected(events.error());
-  std::map<std::string, std::string> hardware;
-  for (const store::Event& event : *events)
-    if (event.kind == hardware_event)
-      if (auto known = store::node_fact(event.text)) hardware[known->node] = std::move(known->fact);
-  return hardware;
-}
-
 // Adds the nodes of a cluster that ran the trials, and their hardware if it is the same.
-void add_pool(store::Reader& store, const store::Experiment& experiment, const plan::Plan& plan,
-              const Rows& rows, const MachineFacts& machine, report::Document& document) {
+void add_pool(const store::Experiment& experiment, const plan::Plan& plan, const Rows& rows,
+              const MachineFacts& machine, report::Document& document) {
   if (!plan.machines || machine.host.empty()) return;
   if (plan.machine_count() == 1) {
     document.nodes = {machine.host};
@@ -167,14 +153,13 @@ void add_pool(store::Reader& store, const store::Experiment& experiment, const p
     return;
   }
   const stats::Column* column = rows.data.find(plan::machine_column);
-  const auto hardware = hardware_of_nodes(store, experiment);
-  if (column == nullptr || !hardware) return;
+  if (column == nullptr) return;
   document.nodes = column->levels;
   std::ranges::sort(document.nodes);
   std::set<std::string> kinds;
-  for (const std::string& node : document.nodes) {
-    const auto known = hardware->find(node);
-    kinds.insert(known == hardware->end() ? "" : known->second);
+  for (const std::string& name : document.nodes) {
+    const auto known = std::ranges::find(experiment.nodes, name, &store::Node::name);
+    kinds.insert(known == experiment.nodes.end() ? "" : known->hardware);
   }
   if (kinds.size() == 1) document.pool = *kinds.begin();
 }
@@ -308,7 +293,6 @@ void add_start(store::Reader& store, const store::Experiment& experiment, const 
   const std::string grade(experiment.quietness ? to_string(*experiment.quietness) : "");
   for (const store::Event& event : *events) {
     if (event.kind == versions_event) document.versions = event.text;
-    if (event.kind == source_event) document.source = source_in(event.text);
     if (event.kind == doctor_event)
       quietness = {.asked = quietness.asked, .grade = grade, .found = event.text};
     if (event.kind == quieted_event) quietness.changed = event.text;
@@ -439,18 +423,16 @@ void by_machine(const plan::Plan& plan, const stats::Dataset& data, stats::Spec&
 
 constexpr const char* kind_column = "node's hardware";
 
-// Adds the hardware of each row's machine, which the experiment's events name. It is "" if they
-// don't.
-store::Outcome<stats::Dataset> with_kinds(store::Reader& store, const store::Experiment& experiment,
-                                          const stats::Dataset& data) {
-  auto hardware = hardware_of_nodes(store, experiment);
-  if (!hardware) return std::unexpected(hardware.error());
+// Adds the hardware of each row's machine. It is "" if it is not known.
+stats::Dataset with_kinds(const store::Experiment& experiment, const stats::Dataset& data) {
+  std::map<std::string, std::string> hardware;
+  for (const store::Node& node : experiment.nodes) hardware[node.name] = node.hardware;
   stats::Dataset more = data;
   const stats::Column& machines = *data.find(plan::machine_column);
   stats::Column kinds{.name = kind_column, .levels = {}, .codes = {}};
   std::vector<std::uint32_t> kind_of;
   for (const std::string& name : machines.levels) {
-    const std::string& kind = (*hardware)[name];
+    const std::string& kind = hardware[name];
     const auto known = std::ranges::find(kinds.levels, kind);
     kind_of.push_back(static_cast<std::uint32_t>(known - kinds.levels.begin()));
     if (known == kinds.levels.end()) kinds.levels.push_back(kind);
@@ -475,34 +457,30 @@ void withhold_without_machines(const plan::Plan& plan, const stats::Dataset& dat
   analysis.notes.insert(analysis.notes.begin(), why + ", so there is no answer about all of them.");
 }
 
-// The slow nodes by the marks of the experiment's end. Nothing if it has not ended, or if nobody has
-// marked its nodes.
-store::Outcome<std::optional<std::vector<stats::SlowMachine>>> marked_nodes(
-    store::Reader& store, const store::Experiment& experiment, const stats::Dataset& data) {
-  using Marked = std::optional<std::vector<stats::SlowMachine>>;
+// The nodes that were slow when the experiment ended. Nothing if it has not ended, or if its nodes
+// were not judged.
+std::optional<std::vector<stats::SlowMachine>> judged_nodes(const store::Experiment& experiment,
+                                                            const stats::Dataset& data) {
   const stats::Column* column = data.find(plan::machine_column);
-  if (experiment.state != "done" || column == nullptr) return Marked();
-  const auto events = store.events(experiment.id);
-  if (!events) return std::unexpected(events.error());
-  std::map<std::string, double> marks;
-  for (const store::Event& event : *events)
-    if (event.kind == mark_event)
-      if (const auto mark = store::node_fact(event.text))
-        if (const auto times = times_in(mark->fact)) marks[mark->node] = *times;
-  if (marks.empty()) return Marked();
+  const auto is_judged = [](const store::Node& node) { return node.times.has_value(); };
+  if (experiment.state != "done" || column == nullptr ||
+      std::ranges::none_of(experiment.nodes, is_judged))
+    return std::nullopt;
   std::vector<stats::SlowMachine> slow;
-  for (const std::string& node : column->levels)
-    if (const auto mark = marks.find(node); mark != marks.end() && mark->second > 1)
-      slow.push_back({.name = node, .times = mark->second});
-  // The rule leaves nodes over, but an archive may have any marks.
-  return slow.size() < column->levels.size() ? Marked(std::move(slow)) : Marked();
+  for (const store::Node& node : experiment.nodes)
+    if (node.times.value_or(1) > 1 &&
+        std::ranges::find(column->levels, node.name) != column->levels.end())
+      slow.push_back({.name = node.name, .times = *node.times});
+  // The rule leaves nodes over, but an archive may say anything.
+  if (slow.size() >= column->levels.size()) return std::nullopt;
+  return slow;
 }
 
 // How the trials of several nodes are analysed.
 struct Nodes {
   bool as_one = false;
-  // The nodes that are left out by the marks of the experiment's end, or because the first analysis
-  // has left them out: all of a report is about the same nodes. nullptr: this analysis decides.
+  // The nodes that were slow when the experiment ended, or that the first analysis has left out: all
+  // of a report is about the same nodes. nullptr: this analysis decides.
   const std::vector<stats::SlowMachine>* slow = nullptr;
 };
 
@@ -536,9 +514,7 @@ store::Outcome<stats::Analysis> analysed(store::Reader& store, const store::Expe
   } else if (is_by_machine && spec.unit == stats::Unit::nanoseconds) {
     // Only a time says how fast a node is.
     spec.machine_kind = kind_column;
-    const auto more = with_kinds(store, experiment, data);
-    if (!more) return std::unexpected(more.error());
-    analysis = stats::analyse(*more, spec);
+    analysis = stats::analyse(with_kinds(experiment, data), spec);
   } else if (nodes.as_one && nodes.slow != nullptr && !nodes.slow->empty()) {
     analysis = stats::analyse(without_nodes(data, *nodes.slow), spec);
     analysis.slow_machines = *nodes.slow;
@@ -614,32 +590,6 @@ void add_causal(const plan::Plan& plan, Rows rows, stats::Spec spec, report::Doc
 
 }  // namespace
 
-std::string source_text(const report::Source& source) {
-  const auto& [branch, commit] = source;
-  const bool is_commit = plan::is_resolved(commit) && commit != plan::working_tree;
-  if (!is_commit || one_line(branch, branch.size()) != branch) return "";
-  return fmt::format("{}@{}", branch, commit);
-}
-
-std::string mark_of(double times) {
-  return fmt::format("{}", times);
-}
-
-std::optional<double> times_in(std::string_view mark) {
-  double times = 0;
-  const char* const end = mark.data() + mark.size();
-  const auto [rest, error] = std::from_chars(mark.data(), end, times);
-  if (error != std::errc() || rest != end || !std::isfinite(times)) return std::nullopt;
-  return times;
-}
-
-// A commit has no '@', but a branch may have one.
-report::Source source_in(std::string_view text) {
-  const std::size_t at = text.rfind('@');
-  if (at == std::string_view::npos) return {};
-  return {.branch = std::string(text.substr(0, at)), .commit = std::string(text.substr(at + 1))};
-}
-
 Result<report::Document> make_document(store::Reader& store, const store::Experiment& experiment,
                                        const std::string& database, const Asked& asked) {
   const auto stored = plan::read_plan(experiment.plan);
@@ -657,10 +607,11 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.question = plan->question;
   document.state = experiment.state;
   document.reason = experiment.reason;
+  document.source = {.branch = experiment.source_branch, .commit = experiment.source_commit};
   const MachineFacts machine = add_machine(store, experiment.machine, document);
   if (plan->machine_count() > 1 && experiment.machine != 0)
     add_nodes(*plan, *rows, machine.host, document);
-  add_pool(store, experiment, *plan, *rows, machine, document);
+  add_pool(experiment, *plan, *rows, machine, document);
   add_start(store, experiment, *plan, document);
   document.quietness.waits = rows->waits.times;
   document.quietness.waits_in_vain = rows->waits.in_vain;
@@ -713,11 +664,9 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   }
   const auto& stop = plan->design.stop;
   if (stop) control_error(spec, *stop, rows->blocks, is_over(experiment));
-  const auto marked = marked_nodes(store, experiment, rows->data);
-  if (!marked) return fail(marked.error().message);
-  auto analysis = analysed(
-      store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
-      {.as_one = asked.machines_as_one, .slow = marked->has_value() ? &**marked : nullptr});
+  const auto judged = judged_nodes(experiment, rows->data);
+  auto analysis = analysed(store, experiment, *plan, expansion, rows->blocks, rows->data, spec,
+                           {.as_one = asked.machines_as_one, .slow = judged ? &*judged : nullptr});
   if (!analysis) return fail(analysis.error().message);
   document.analysis = std::move(*analysis);
   document.analysis.notes.insert(document.analysis.notes.end(), rows->notes.begin(),

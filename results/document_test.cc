@@ -17,15 +17,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Source, ReadsBackAsItWasWritten) {
-  const std::string commit(40, 'a');
-  for (const char* branch : {"main", "", "me@home/fix"}) {
-    const report::Source read = source_in(source_text({.branch = branch, .commit = commit}));
-    EXPECT_EQ(read.branch, branch);
-    EXPECT_EQ(read.commit, commit) << branch;
-  }
-  EXPECT_EQ(source_text({.branch = "main", .commit = "HEAD"}), "");
-  EXPECT_EQ(source_in("main").branch + source_in("main").commit, "");
+TEST_F(DocumentTest, TheSourceIsThatOfTheExperiment) {
+  begin(tables);
+  EXPECT_EQ(document().source.commit, "");
+  experiment_.source_branch = "main";
+  experiment_.source_commit = std::string(40, 'a');
+  EXPECT_EQ(document().source.branch, "main");
+  EXPECT_EQ(document().source.commit, std::string(40, 'a'));
 }
 
 TEST_F(DocumentTest, ACompleteExperimentHasItsCountsAndItsMeans) {
@@ -229,28 +227,6 @@ TEST_F(DocumentTest, AFailureSaysWhatTheFirstTrialSaidOnStderr) {
                           "quick: no input 0"));
 }
 
-TEST_F(DocumentTest, OfABuildThatFailedTheFirstErrorIsShown) {
-  const auto failure_after = [&](const std::string& printed) {
-    begin(tables);
-    run([&](Trial& trial) {
-      if (trial.benchmark != "quick" || trial.levels["mode"] == "fast") return;
-      trial.status = TrialStatus::build_failed;
-      trial.reason = "the build of 'quick' failed:\n" + printed +
-                     "\nthe build command ended with exit code 1\nthe command was: cc error: x";
-    });
-    const auto failures = document().failures;
-    return failures.size() == 1 ? failures[0] : "";
-  };
-  EXPECT_EQ(
-      failure_after("cc -c q.c\nq.c:1:1: warning: w\nq.c:2:1: error: no\n  2 | x\n1 error.\n"),
-      "quick mode=slow: the build failed: q.c:2:1: error: no (4 trials)");
-  EXPECT_EQ(failure_after("one\nno such header\n"),
-            "quick mode=slow: the build failed: no such header (4 trials)");
-  EXPECT_EQ(
-      failure_after("(not in the copy that is built: plan.toml; and more)\n"),
-      "quick mode=slow: the build failed: the build command ended with exit code 1 (4 trials)");
-}
-
 TEST_F(DocumentTest, AFailedBuildIsBlamedOnTheLevelWhoseBuildItIs) {
   begin(tables);
   ASSERT_TRUE(store_->add_build({.experiment = experiment_.id,
@@ -263,9 +239,7 @@ TEST_F(DocumentTest, AFailedBuildIsBlamedOnTheLevelWhoseBuildItIs) {
     if (trial.benchmark != "quick") return;
     trial.build = trial.levels["mode"];
     trial.status = TrialStatus::build_failed;
-    trial.reason =
-        "the build of 'quick' failed:\nq.c:2:1: error: no\nthe build command ended with exit code 1"
-        "\nthe command was: cc";
+    trial.reason = store::reason_of_failed_build("q.c:2:1: error: no");
   });
   const auto all = document();
   EXPECT_THAT(all.failures,
@@ -656,14 +630,11 @@ TEST_F(DocumentTest, MachinesAsOneHaveTheBenchmarksMeans) {
   EXPECT_EQ(as_one->machine, "n1, n2, n3: a CPU, Linux 6.1 (the details are those of one node)");
   EXPECT_EQ(document().hardware, as_one->hardware);
   EXPECT_THAT(as_one->nodes, ElementsAre("n1", "n2", "n3"));
-  EXPECT_EQ(as_one->pool, "") << "nobody has named the nodes' hardware";
-  for (const char* fact : {"n1: a CPU", "n2: a CPU", "n3: a CPU"})
-    ASSERT_TRUE(store_->add_event(
-        {.experiment = experiment_.id, .kind = std::string(hardware_event), .text = fact}));
+  EXPECT_EQ(as_one->pool, "") << "the nodes' hardware is not known";
+  for (const char* name : {"n1", "n2", "n3"})
+    experiment_.nodes.push_back({.name = name, .hardware = "a CPU"});
   EXPECT_EQ(document().pool, "a CPU");
-  ASSERT_TRUE(store_->add_event({.experiment = experiment_.id,
-                                 .kind = std::string(hardware_event),
-                                 .text = "n3: another CPU"}));
+  experiment_.nodes.back().hardware = "another CPU";
   EXPECT_EQ(document().pool, "");
 }
 
@@ -685,12 +656,12 @@ TEST_F(DocumentTest, TheOnlyNodeOfAClusterIsNamedWithItsHardware) {
   EXPECT_THAT(document().nodes, IsEmpty());
 }
 
-TEST_F(DocumentTest, AnEndedExperimentKeepsTheMarksOfItsNodes) {
+TEST_F(DocumentTest, AnEndedExperimentKeepsItsSlowNodes) {
   begin(on_three);
   run(place);
-  const auto mark = [this](const char* text) {
-    ASSERT_TRUE(store_->add_event(
-        {.experiment = experiment_.id, .kind = std::string(mark_event), .text = text}));
+  const auto judge = [this](double n1, double n2, double n3) {
+    experiment_.nodes = {
+        {.name = "n1", .times = n1}, {.name = "n2", .times = n2}, {.name = "n3", .times = n3}};
   };
   const auto slow = [this] {
     std::vector<std::string> names;
@@ -699,7 +670,7 @@ TEST_F(DocumentTest, AnEndedExperimentKeepsTheMarksOfItsNodes) {
     return names;
   };
   EXPECT_THAT(slow(), IsEmpty());
-  for (const char* text : {"n1: 1", "n2: 2.04", "n3: 1"}) mark(text);
+  judge(1, 2.04, 1);
   EXPECT_THAT(slow(), ElementsAre("n2"));
   EXPECT_EQ(document().analysis.suite, 2U);
   EXPECT_EQ(document().analysis.slow_machines.at(0).times, 2.04);
@@ -711,17 +682,27 @@ TEST_F(DocumentTest, AnEndedExperimentKeepsTheMarksOfItsNodes) {
   experiment_.state = "analysing";
   EXPECT_THAT(slow(), IsEmpty());
   experiment_.state = "done";
-  for (const char* text : {"n2: 1", "n3: 3", "n1: no number", "no mark"}) mark(text);
+  judge(1, 1, 3);
   EXPECT_THAT(slow(), ElementsAre("n3"));
-  // An archive may have any marks.
-  for (const char* text : {"n1: 3", "n2: 3", "n3: 3"}) mark(text);
+  // An archive may say anything.
+  judge(3, 3, 3);
   EXPECT_THAT(slow(), IsEmpty());
 }
 
-TEST(Marks, ReadBackAsTheyWereWritten) {
-  for (const double times : {1.0, 2.04, 1.0 / 3}) EXPECT_EQ(times_in(mark_of(times)), times);
-  for (const char* text : {"", "1 ", "x", "nan", "inf", "1e999"})
-    EXPECT_FALSE(times_in(text)) << text;
+// A node is compared with nodes of the same hardware only.
+TEST_F(DocumentTest, ASlowNodeIsLeftOutIfOthersHaveTheSameHardware) {
+  for (const char* kind : {"a CPU", "another CPU", ""}) {
+    begin(on_three);
+    experiment_.nodes = {{.name = "n1", .hardware = "a CPU"},
+                         {.name = "n2", .hardware = "a CPU"},
+                         {.name = "n3", .hardware = kind}};
+    run([](Trial& trial) {
+      place(trial);
+      if (trial.node == "n3") *trial.wall_ns *= 3;
+    });
+    EXPECT_EQ(document().analysis.slow_machines.size(), std::string_view(kind) == "a CPU" ? 1U : 0U)
+        << kind;
+  }
 }
 
 TEST_F(DocumentTest, AMachineThatLostItsTrialsTakesTheVerdictBack) {

@@ -24,23 +24,6 @@ namespace stab::results {
 
 namespace {
 
-// For a failed build, the compiler's first error, or else how the build ended. For other trials,
-// the reason. The log has the whole output.
-std::string failure_text(const store::Trial& trial) {
-  if (trial.status != store::TrialStatus::build_failed) return one_line(trial.reason, 300);
-  // "the build of 'b' failed:\n<what it printed>\nthe build command ...\nthe command was: ..."
-  std::string_view text = trial.reason;
-  text = text.substr(std::min(text.find('\n'), text.size()));
-  text = text.substr(0, text.rfind("\nthe command was: "));
-  const std::size_t end = std::min(text.rfind("\nthe build command "), text.size());
-  std::string_view printed = text.substr(0, end);
-  // The text may begin with a line about the files that the copy of the sources lacks.
-  if (printed.starts_with("\n(not in the copy"))
-    printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
-  const std::string error = first_error(printed, 300);
-  return "the build failed: " + (error.empty() ? last_line(text, 300) : error);
-}
-
 // The cells whose trials did not run because of one failed build, with the keys of their own builds.
 struct Unbuilt {
   std::set<std::string> keys{};
@@ -396,7 +379,7 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     const bool skipped =
         trial.status == TrialStatus::skipped || trial.status == TrialStatus::build_failed;
     ++(skipped ? rows.counts.skipped : rows.counts.failed);
-    const std::string why = failure_text(trial);
+    const std::string why = one_line(trial.reason, 300);
     const std::string cell = cell_text(plan, trial);
     const bool is_unbuilt = trial.status == TrialStatus::build_failed;
     if (is_unbuilt) {

@@ -273,8 +273,7 @@ void check_experiment(const store::Experiment& experiment) {
   if (!has_ended(experiment))
     refuse(fmt::format("the archive's experiment has not ended; its state is {}",
                        one_line(experiment.state, 50)));
-  if (!store::is_cpu_list(experiment.trial_cpus))
-    refuse("the column 'trial_cpus' of table experiment is not a list of CPUs");
+  if (const std::string why = store::refusal_of(experiment); !why.empty()) refuse(why);
   if (is_future(std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns})))
     refuse("the experiment has a date in the future: check the clocks of both machines");
 }

@@ -57,6 +57,9 @@ class IntakeTest : public store::WithStore {
     row.stopped_by = store::StopCause::time;
     row.trial_cpus = "2-3";
     row.quietness = store::Quietness::fair;
+    row.source_branch = "main";
+    row.source_commit = std::string(40, 'a');
+    row.nodes = {{.name = "n1", .hardware = "a CPU", .trial_cpus = "2-3"}};
     row.trials = trials;
     row.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
     ASSERT_TRUE(store_->update_experiment(row));
@@ -133,6 +136,10 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_EQ(row.stopped_by, store::StopCause::time);
   EXPECT_EQ(row.trial_cpus, "2-3");
   EXPECT_EQ(row.quietness, store::Quietness::fair);
+  EXPECT_EQ(row.source_branch, "main");
+  EXPECT_EQ(row.source_commit, std::string(40, 'a'));
+  EXPECT_THAT(row.nodes,
+              ElementsAre(store::Node{.name = "n1", .hardware = "a CPU", .trial_cpus = "2-3"}));
   EXPECT_EQ(row.machine, store_->experiment(experiment_).value()->machine);
   auto own = trials_of(*store_, intake.id());
   for (store::Trial& each : own) each.experiment = experiment_;
@@ -261,16 +268,26 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   experiment.state = "done";
   experiment.reason = "the time of 1 min 0 s was over after 10 of 15 blocks";
   experiment.machine = 0;
+  const std::string failure =
+      "the build of 'sort' failed:\nno such header\nthe build command ended "
+      "with exit code 1\nthe command was: cc";
   {
     store::Connection connection(old);
     store::migrate(connection, store::schema_steps().first(5));
     const store::Id id = connection.insert("experiment", store::as_of(5, to_row(experiment)));
-    for (const auto& [kind, text] :
-         {std::pair("machine", "trials run on CPU 4"), {"doctor", "poor for measurements: x (1)"}})
+    for (const auto& [kind, text] : {std::pair("machine", std::string("trials run on CPU 4")),
+                                     {"doctor", "poor for measurements: x (1)"},
+                                     {"source", "main@" + std::string(40, 'a')},
+                                     {"cpus", "n1: 2-3"},
+                                     {"build", failure}})
       connection.insert("event",
                         to_row(store::Event{.experiment = id, .kind = kind, .text = text}));
     store::Trial trial = store::example_trial(id, 0);
     trial.readings.clear();
+    connection.insert("trial", store::as_of(5, to_row(trial)));
+    trial.position = 1;
+    trial.status = store::TrialStatus::build_failed;
+    trial.reason = failure;
     connection.insert("trial", store::as_of(5, to_row(trial)));
   }
   const auto taken = take_apart(old, {.uid = 7, .name = "old"}, spool_->parts());
@@ -284,6 +301,10 @@ TEST_F(IntakeTest, AnArchiveOfAnOlderVersionIsTaken) {
   EXPECT_EQ(row.stopped_by, store::StopCause::time);
   EXPECT_EQ(row.trial_cpus, "4");
   EXPECT_EQ(row.quietness, store::Quietness::poor);
+  EXPECT_EQ(row.source_branch, "main");
+  EXPECT_EQ(row.source_commit, std::string(40, 'a'));
+  EXPECT_THAT(row.nodes, ElementsAre(store::Node{.name = "n1", .trial_cpus = "2-3"}));
+  EXPECT_EQ(trials_of(*store_, intake->id()).at(1).reason, "the build failed: no such header");
   EXPECT_EQ(trials_of(*store_, intake->id()).at(0).layout.random_code, true);
   // And the file is as it was: nobody else reads it.
   const auto read = store::Reader::open(old);
@@ -319,6 +340,14 @@ TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
               HasSubstr("the experiment's name is not a single line"));
   EXPECT_THAT(change([](store::Experiment& each) { each.directory.assign(5000, 'x'); }),
               HasSubstr("the column directory of table experiment holds 5000 bytes"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.trial_cpus = "all"; }),
+              HasSubstr("the column 'trial_cpus' of table experiment is not a list of CPUs"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.source_commit = "HEAD"; }),
+              HasSubstr("are not a branch and a commit of git"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.source_branch = "\x1b[2J"; }),
+              HasSubstr("are not a branch and a commit of git"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.nodes.at(0).hardware = "\x1b[2J"; }),
+              HasSubstr("the column 'node_list' of table experiment does not describe nodes"));
   EXPECT_THAT(change([](store::Experiment& each) { each.trials = 2; }),
               HasSubstr("there is a trial beyond the experiment's last one"));
   const auto with_trial = [&](const std::string& benchmark) {

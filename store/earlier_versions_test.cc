@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "store/recover.h"
@@ -263,6 +264,114 @@ TEST_P(QuietnessInSentences, BecomesAColumnWhenTheDatabaseIsRecovered) {
 
 INSTANTIATE_TEST_SUITE_P(OfEachVersion, QuietnessInSentences, testing::Range(1, 13));
 
+// Until version 14 the source, the nodes and the cause of a failed build stood only in the texts of
+// events and trials.
+class FactsInEvents : public testing::TestWithParam<int> {
+ protected:
+  FactsInEvents() {
+    Connection connection(path_);
+    migrate(connection, schema_steps().first(static_cast<std::size_t>(GetParam())));
+    connection.transaction([&] {
+      for (int i = 0; i < 4; ++i)
+        connection.insert("experiment", as_of(GetParam(), to_row(example_experiment())));
+      for (const auto& [experiment, kind, text] :
+           {std::tuple(1, "source", "me@home/fix@" + commit_),
+            {2, "source", "@" + commit_},
+            {3, "source", "main@HEAD"},
+            {3, "source", "a\x1b[2J@" + commit_},
+            {1, "state", "main@" + commit_},
+            {1, "cpus", "n2: 2-3"},
+            {1, "hardware", "n2: a CPU: old"},
+            {1, "hardware", "n1: another CPU"},
+            {1, "cpus", "n2: 4"},
+            {1, "hardware", "n2: a CPU: 8 CPUs"},
+            {2, "cpus", "n1"},
+            {2, "cpus", "-n: 1"},
+            {2, "cpus", "n1: one"},
+            {2, "hardware", "n1: a\nb"},
+            {3, "state", "n1: 1"},
+            {4, "build", failure("b.c:1: warning: w\nb.c:2: error: no\n")},
+            {4, "build", failure("(not in the copy that is built: x; and more)\n")},
+            {4, "build", "something else"}})
+        connection.insert("event",
+                          to_row(Event{.experiment = experiment, .kind = kind, .text = text}));
+      std::uint32_t position = 0;
+      for (const std::string& reason : reasons()) {
+        Trial trial = example_trial(4, position++);
+        trial.status = TrialStatus::build_failed;
+        trial.reason = reason;
+        trial.readings.clear();
+        connection.insert("trial", as_of(GetParam(), to_row(trial)));
+      }
+      Trial trial = example_trial(4, position);
+      trial.reason = reasons()[0];  // but its build did not fail
+      trial.readings.clear();
+      connection.insert("trial", as_of(GetParam(), to_row(trial)));
+    });
+  }
+
+  static std::string failure(const std::string& printed) {
+    return "the build of 'b' failed:\n" + printed +
+           "\nthe build command ended with exit code 1\nthe command was: cc error: x";
+  }
+  static std::vector<std::string> reasons() {
+    return {failure("b.c:1: warning: w\nb.c:2: error: no\n"),
+            failure("(not in the copy that is built: x; and more)\n"), "something else",
+            failure("of which no event has the whole text")};
+  }
+
+  void expect_facts(Store& store) const {
+    const std::vector<Experiment> all = store.experiments().value().intact;
+    std::vector<std::pair<std::string, std::string>> sources;
+    for (const Experiment& each : all) sources.emplace_back(each.source_branch, each.source_commit);
+    const std::pair<std::string, std::string> none;
+    EXPECT_THAT(sources, ElementsAre(std::pair<std::string, std::string>("me@home/fix", commit_),
+                                     std::pair<std::string, std::string>("", commit_), none, none));
+    EXPECT_THAT(all.at(0).nodes,
+                ElementsAre(Node{.name = "n1", .hardware = "another CPU"},
+                            Node{.name = "n2", .hardware = "a CPU: 8 CPUs", .trial_cpus = "2-3"}));
+    for (const std::size_t i : {1, 2, 3}) EXPECT_THAT(all.at(i).nodes, testing::IsEmpty());
+    std::vector<std::string> found;
+    for (const Trial& each : trials_of(store, 4)) found.push_back(each.reason);
+    EXPECT_THAT(found, ElementsAre("the build failed: b.c:2: error: no",
+                                   "the build failed: the build command ended with exit code 1",
+                                   "something else", reasons()[3], reasons()[0]));
+    // The whole text is not lost.
+    std::vector<std::string> texts;
+    for (const Event& each : store.events(4).value()) texts.push_back(each.text);
+    EXPECT_THAT(texts, ElementsAre(reasons()[0], reasons()[1], "something else"));
+  }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "stab.db";
+  std::string commit_ = std::string(40, 'a');
+};
+
+TEST_P(FactsInEvents, BecomeColumnsWhenTheDatabaseIsOpened) {
+  const auto store = open_or_fail(path_);
+  expect_facts(*store);
+  EXPECT_THAT(store->verify().value(), testing::IsEmpty());
+}
+
+TEST_P(FactsInEvents, BecomeColumnsWhenTheDatabaseIsRecovered) {
+  cheat(path_, "PRAGMA journal_mode = DELETE");
+  const auto found = recover(path_, directory_ / "whole.db");
+  ASSERT_TRUE(found) << found.error().message;
+  expect_facts(*open_or_fail(directory_ / "whole.db"));
+}
+
+TEST_P(FactsInEvents, OfDamagedRowsStayAsTheyAre) {
+  cheat(path_, "UPDATE event SET at_ns = 7 WHERE id IN (1, 6, 16)");
+  auto opened = Store::open(path_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  const Experiment first = (*opened)->experiment(1).value().value();
+  EXPECT_EQ(first.source_commit, "");
+  EXPECT_EQ(first.nodes.at(1).trial_cpus, "4");
+  EXPECT_EQ(trials_of(**opened, 4).at(0).reason, reasons()[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachVersion, FactsInEvents, testing::Range(1, 15));
+
 TEST(Schema, AFactOfTodayIsNotReadInASentence) {
   const TemporaryDirectory directory;
   const std::string path = directory / "stab.db";
@@ -277,11 +386,13 @@ TEST(Schema, AFactOfTodayIsNotReadInASentence) {
     ASSERT_TRUE(store->add_event(
         {.experiment = row.id, .kind = "doctor", .text = "good for measurements"}));
     ASSERT_TRUE(store->add_event({.kind = "queue", .text = "paused by user 0"}));
+    ASSERT_TRUE(store->add_event({.experiment = row.id, .kind = "cpus", .text = "n1: 1"}));
   }
   const auto store = open_or_fail(path);
   EXPECT_EQ(store->experiment(1).value()->stopped_by, std::nullopt);
   EXPECT_EQ(store->experiment(1).value()->trial_cpus, "");
   EXPECT_EQ(store->experiment(1).value()->quietness, std::nullopt);
+  EXPECT_THAT(store->experiment(1).value()->nodes, testing::IsEmpty());
   EXPECT_FALSE(store->is_queue_paused().value());
 }
 

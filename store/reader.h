@@ -18,7 +18,7 @@
 
 namespace stab::store {
 
-inline constexpr int schema_version = 14;
+inline constexpr int schema_version = 15;
 
 struct StoreError {
   std::string message{};

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "store/records.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <utility>
+
+#include "base/text.h"
+#include "plan/texts.h"
 
 namespace stab::store {
 namespace {
@@ -121,16 +127,9 @@ std::size_t bytes_of(const Event& event) {
   return event.kind.size() + event.text.size();
 }
 
-std::string to_text(const NodeFact& fact) {
-  return fact.node + ": " + fact.fact;
+std::string reason_of_failed_build(std::string_view error) {
+  return fmt::format("the build failed{}{}", error.empty() ? "" : ": ", error);
 }
-std::optional<NodeFact> node_fact(std::string_view text) {
-  const std::size_t end = text.find(": ");
-  if (end == std::string_view::npos) return std::nullopt;
-  return NodeFact{.node = std::string(text.substr(0, end)),
-                  .fact = std::string(text.substr(end + 2))};
-}
-
 std::optional<BuildStatus> build_status(std::string_view text) {
   return named<BuildStatus>(build_names, text);
 }
@@ -139,6 +138,16 @@ std::string_view to_string(StopCause cause) {
 }
 bool is_cpu_list(std::string_view text) {
   return text.size() <= 4096 && text.find_first_not_of("0123456789,-") == std::string_view::npos;
+}
+bool is_source(std::string_view branch, std::string_view commit) {
+  constexpr std::size_t most = 4096;
+  return plan::is_commit(commit) && branch.size() <= most &&
+         one_line(branch, branch.size()) == branch;
+}
+bool is_possible(const Node& node) {
+  return plan::is_node(node.name) && is_cpu_list(node.trial_cpus) &&
+         (!node.times || (std::isfinite(*node.times) && *node.times > 0)) &&
+         one_line(node.hardware, node.hardware.size()) == node.hardware;
 }
 
 std::optional<StopCause> stop_cause(std::string_view text) {

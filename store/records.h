@@ -47,6 +47,22 @@ std::optional<Quietness> quietness_named(std::string_view text);
 
 // Whether the text has only the characters of a list of CPUs, "0,2-3", and is not longer than one.
 bool is_cpu_list(std::string_view text);
+// Whether these are the full name of a commit of git, and the name of a branch or "".
+bool is_source(std::string_view branch, std::string_view commit);
+
+// A node of a cluster, if the trials of an experiment run on several.
+struct Node {
+  std::string name{};
+  std::string hardware{};    // "AMD EPYC, 8 CPUs in 4 cores in 1 package"; "" if it is not known
+  std::string trial_cpus{};  // "2-3": where its first trials ran; "" if that is not known
+  // How many times as long everything took there as on other nodes of its kind, when the experiment
+  // ended; 1: the node was in order. Absent if nobody has judged the node.
+  std::optional<double> times{};
+
+  bool operator==(const Node&) const = default;
+};
+// Whether a node can have these facts.
+bool is_possible(const Node& node);
 
 struct Experiment {
   Id id = 0;
@@ -73,6 +89,11 @@ struct Experiment {
   std::string trial_cpus{};  // "2-3": where its first trials ran; "" before it starts
   // When the trials of its latest start began; absent before that, or if it is not known.
   std::optional<Quietness> quietness{};
+  // The branch and the commit that were checked out in the plan's git repository when it was
+  // submitted. The branch is "" if HEAD was detached; both are "" if there was no commit.
+  std::string source_branch{};
+  std::string source_commit{};
+  std::vector<Node> nodes{};  // empty unless its trials run on several
 
   bool operator==(const Experiment&) const = default;
 };
@@ -80,6 +101,11 @@ struct Experiment {
 enum class BuildStatus { built, cached, failed };
 std::string_view to_string(BuildStatus status);
 std::optional<BuildStatus> build_status(std::string_view text);
+
+// The most bytes of the line that says why a build failed.
+inline constexpr std::size_t most_build_error = 256;
+// The reason of a trial that was not run because a build failed: "the build failed: ERROR".
+std::string reason_of_failed_build(std::string_view error);
 
 struct Build {
   Id experiment = 0;
@@ -273,18 +299,6 @@ struct Event {
 
   bool operator==(const Event&) const = default;
 };
-
-// A fact about one node of a cluster. The store has it as the text of an event, "n1: 2-3", whose
-// kind says which fact it is. Only the two functions below know this form.
-struct NodeFact {
-  std::string node{};  // its name has no ": " (plan::is_node)
-  std::string fact{};
-
-  bool operator==(const NodeFact&) const = default;
-};
-std::string to_text(const NodeFact& fact);
-// Returns nothing if the text doesn't have the form; an archive may have any text.
-std::optional<NodeFact> node_fact(std::string_view text);
 
 // The approximate size of a row's texts in the store. The rest of a row is small and always about
 // the same size.

@@ -28,13 +28,29 @@ TEST(Statuses, AnUnknownTextIsNone) {
   EXPECT_FALSE(counters::reading_status("COUNTED"));
 }
 
-TEST(NodeFacts, ReadBackAsTheyWereWritten) {
-  for (const NodeFact& fact : {NodeFact{.node = "n1", .fact = "2-3"},
-                               NodeFact{.node = "n-2.a", .fact = "a CPU: 8 CPUs in 4 cores"},
-                               NodeFact{.node = "n3", .fact = ""}})
-    EXPECT_EQ(node_fact(to_text(fact)), fact) << to_text(fact);
-  EXPECT_EQ(to_text({.node = "n1", .fact = "2-3"}), "n1: 2-3") << "earlier versions read it, too";
-  for (const char* other : {"", "n1", "n1:2-3", ":"}) EXPECT_FALSE(node_fact(other)) << other;
+TEST(Source, IsABranchOrNoneAndTheFullNameOfACommit) {
+  const std::string commit(40, 'a');
+  for (const char* branch : {"main", "", "me@home/fix"}) EXPECT_TRUE(is_source(branch, commit));
+  for (const char* branch : {"a\nb", "a\x1b[2J"}) EXPECT_FALSE(is_source(branch, commit));
+  EXPECT_FALSE(is_source(std::string(5'000, 'b'), commit));
+  for (const char* other : {"HEAD", "", ".", "abc123"}) EXPECT_FALSE(is_source("main", other));
+}
+
+TEST(Nodes, HaveANameALineAndAListOfCpus) {
+  const Node node{.name = "n-2.a", .hardware = "a CPU: 8 CPUs in 4 cores", .trial_cpus = "2-3"};
+  EXPECT_TRUE(is_possible(node));
+  EXPECT_TRUE(is_possible({.name = "n1"}));
+  for (const auto member : {&Node::name, &Node::hardware, &Node::trial_cpus}) {
+    Node other = node;
+    other.*member = "a\nb";
+    EXPECT_FALSE(is_possible(other));
+  }
+  EXPECT_FALSE(is_possible({.name = ""}));
+}
+
+TEST(FailedBuilds, GiveTheirErrorToTheirTrials) {
+  EXPECT_EQ(reason_of_failed_build("a.c:1: error: no"), "the build failed: a.c:1: error: no");
+  EXPECT_EQ(reason_of_failed_build(""), "the build failed");
 }
 
 TEST(Numbers, OfATrialHaveTheNamesThatPlansHaveForThem) {

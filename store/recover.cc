@@ -221,7 +221,6 @@ class Recovery {
       to_.database().exec("DELETE FROM meta");  // the original's rows are kept
       losses_ = salvage(from_, to_, scratch);
       read_facts_of_sentences(to_);
-      read_quietness_of_sentences(to_);
       had_removals_ = has_removals();
       for (const char* table : recovered_tables) find_lost(table);
       drop_what_hangs();

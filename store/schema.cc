@@ -7,7 +7,9 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -305,8 +307,9 @@ void add_causal_runs(Connection& connection) {
   connection.database().exec(causal_visit_view);
 }
 
-// Until version 11 these facts, and until version 12 how quiet the machine was, stood only in
-// sentences for people. The functions below are the only ones that read facts in sentences.
+// Until version 11 these facts, until version 12 how quiet the machine was, and until version 14
+// the source, the nodes and the cause of a failed build stood only in sentences for people. The
+// functions below are the only ones that read facts in sentences.
 std::optional<StopCause> cause_in_reason(const Row& experiment) {
   const std::string& state = experiment.text("state");
   const std::string& reason = experiment.text("reason");
@@ -368,20 +371,133 @@ bool read_randomization(Row& trial) {
   return true;
 }
 
+void read_stops_and_layouts(Connection& connection) {
+  change_rows(connection, "experiment", "stopped_by IS NULL AND trial_cpus IS NULL",
+              [&](Id id, Row& row) {
+                const auto cause = cause_in_reason(row);
+                const std::string cpus = cpus_in_events(connection, id);
+                if (cause) row.set("stopped_by", to_string(*cause));
+                row.set_unless_empty("trial_cpus", cpus);
+                return cause || !cpus.empty();
+              });
+  change_rows(connection, "trial", "randomization <> '' AND random_code IS NULL",
+              [](Id, Row& row) { return read_randomization(row); });
+  if (connection.meta(queue_key).id == 0 && is_paused_in_events(connection))
+    connection.set_meta(queue_key, queue_is_paused);
+}
+
+void read_quietness(Connection& connection) {
+  change_rows(connection, "experiment", "quietness IS NULL", [&](Id id, Row& row) {
+    const auto quietness = quietness_in_events(connection, id);
+    if (quietness) row.set("quietness", to_string(*quietness));
+    return quietness.has_value();
+  });
+}
+
+// Events of the kind "source" have "main@3f2a91c1...", and events of the kinds "hardware" and
+// "cpus" have "n1: AMD EPYC, 8 CPUs in 4 cores" and "n1: 2-3". A commit has no '@', and the name of
+// a node has no ": ". The latest hardware of a node and its first CPUs count. An archive may have
+// any text.
+bool read_source_and_nodes(Connection& connection, Id experiment, Row& row) {
+  Experiment found;
+  std::map<std::string, Node> nodes;
+  connection.scan("event",
+                  "WHERE experiment = ? AND kind IN ('source', 'hardware', 'cpus') ORDER BY id",
+                  {experiment}, [&](const Stored& event) {
+                    if (!event.intact) return true;
+                    const std::string& kind = event.row.text("kind");
+                    const std::string& text = event.row.text("text");
+                    const bool is_source_event = kind == "source";
+                    const std::size_t end = is_source_event ? text.rfind('@') : text.find(": ");
+                    if (end == std::string::npos) return true;
+                    const std::string name = text.substr(0, end);
+                    const std::string fact = text.substr(end + (is_source_event ? 1 : 2));
+                    if (is_source_event) {
+                      if (!is_source(name, fact)) return true;
+                      found.source_branch = name;
+                      found.source_commit = fact;
+                      return true;
+                    }
+                    Node node{.name = name};
+                    if (const auto known = nodes.find(name); known != nodes.end())
+                      node = known->second;
+                    if (kind == "hardware")
+                      node.hardware = fact;
+                    else if (node.trial_cpus.empty())
+                      node.trial_cpus = fact;
+                    if (is_possible(node)) nodes.insert_or_assign(name, std::move(node));
+                    return true;
+                  });
+  for (auto& [name, node] : nodes) found.nodes.push_back(std::move(node));
+  row.set_unless_empty("source_branch", found.source_branch);
+  row.set_unless_empty("source_commit", found.source_commit);
+  row.set_unless_empty("node_list", node_list(found.nodes));
+  return !found.source_commit.empty() || !found.nodes.empty();
+}
+
+// The reason of a trial whose build failed was "the build of 'b' failed:\n<what it printed>\nthe
+// build command ...\nthe command was: ...". The result is its reason of today, or "" if the text
+// has another form. The printed text may begin with a line about files that the copy of the sources
+// lacks.
+std::string short_reason(std::string_view reason) {
+  if (!reason.starts_with("the build of '") || !reason.contains('\n')) return "";
+  std::string_view text = reason.substr(reason.find('\n'));
+  text = text.substr(0, text.rfind("\nthe command was: "));
+  std::string_view printed = text.substr(0, text.rfind("\nthe build command "));
+  if (printed.starts_with("\n(not in the copy"))
+    printed = printed.substr(std::min(printed.find('\n', 1), printed.size()));
+  const std::string error = first_error(printed, most_build_error);
+  return reason_of_failed_build(error.empty() ? last_line(text, most_build_error) : error);
+}
+
+// Only the cause stays in the trial. The whole text stays in an event. Without that event, the
+// trial keeps its text.
+void shorten_reasons(Connection& connection) {
+  Id of = 0;
+  std::set<std::string, std::less<>> events;
+  change_rows(connection, "trial", "status = 'build_failed'", [&](Id, Row& row) {
+    if (const Id experiment = row.integer("experiment"); experiment != of) {
+      of = experiment;
+      events.clear();
+      connection.scan("event", "WHERE experiment = ? AND kind = 'build'", {of},
+                      [&](const Stored& event) {
+                        if (event.intact) events.insert(event.row.text("text"));
+                        return true;
+                      });
+    }
+    if (!events.contains(row.text("reason"))) return false;
+    const std::string reason = short_reason(row.text("reason"));
+    if (!reason.empty()) row.set("reason", reason);
+    return !reason.empty();
+  });
+}
+
+void read_sources_nodes_and_builds(Connection& connection) {
+  change_rows(connection, "experiment", "source_commit IS NULL AND node_list IS NULL",
+              [&](Id id, Row& row) { return read_source_and_nodes(connection, id, row); });
+  shorten_reasons(connection);
+}
+
 void add_facts(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN stopped_by TEXT");
   connection.database().exec("ALTER TABLE experiment ADD COLUMN trial_cpus TEXT");
   add_layout<12>(connection);
-  read_facts_of_sentences(connection);
+  read_stops_and_layouts(connection);
 }
 
 void add_quietness(Connection& connection) {
   connection.database().exec("ALTER TABLE experiment ADD COLUMN quietness TEXT");
-  read_quietness_of_sentences(connection);
+  read_quietness(connection);
 }
 
 void add_nodes(Connection& connection) {
   connection.database().exec("ALTER TABLE trial ADD COLUMN node TEXT");
+}
+
+void add_sources(Connection& connection) {
+  for (const char* column : {"source_branch", "source_commit", "node_list"})
+    connection.database().exec(fmt::format("ALTER TABLE experiment ADD COLUMN {} TEXT", column));
+  read_sources_nodes_and_builds(connection);
 }
 
 struct SchemaEntry {
@@ -406,7 +522,7 @@ void for_each_entry(SQLite::Database& database,
 constexpr std::array<Step, schema_version> steps{
     create_version_1, add_layout<2>, add_layout<3>, add_calibrations, add_duration,
     add_turns,        move_readings, add_samples,   add_sizes,        add_profiles,
-    add_causal_runs,  add_facts,     add_quietness, add_nodes};
+    add_causal_runs,  add_facts,     add_quietness, add_nodes,        add_sources};
 
 }  // namespace
 
@@ -422,26 +538,9 @@ void put_readings_into_trials(Connection& connection) {
 }
 
 void read_facts_of_sentences(Connection& connection) {
-  change_rows(connection, "experiment", "stopped_by IS NULL AND trial_cpus IS NULL",
-              [&](Id id, Row& row) {
-                const auto cause = cause_in_reason(row);
-                const std::string cpus = cpus_in_events(connection, id);
-                if (cause) row.set("stopped_by", to_string(*cause));
-                row.set_unless_empty("trial_cpus", cpus);
-                return cause || !cpus.empty();
-              });
-  change_rows(connection, "trial", "randomization <> '' AND random_code IS NULL",
-              [](Id, Row& row) { return read_randomization(row); });
-  if (connection.meta(queue_key).id == 0 && is_paused_in_events(connection))
-    connection.set_meta(queue_key, queue_is_paused);
-}
-
-void read_quietness_of_sentences(Connection& connection) {
-  change_rows(connection, "experiment", "quietness IS NULL", [&](Id id, Row& row) {
-    const auto quietness = quietness_in_events(connection, id);
-    if (quietness) row.set("quietness", to_string(*quietness));
-    return quietness.has_value();
-  });
+  read_stops_and_layouts(connection);
+  read_quietness(connection);
+  read_sources_nodes_and_builds(connection);
 }
 
 std::span<const std::string_view> known_views() {

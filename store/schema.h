@@ -44,11 +44,10 @@ inline constexpr std::string_view queue_runs = "running";
 inline constexpr std::string_view last_removed_key = "last_removed_experiment";
 inline constexpr std::string_view removal_event = "removal";
 
-// Fills columns that version 12 added, and the queue's state, in rows of earlier versions. Recovery calls it for rows
-// that it took out of a file of any version.
+// Fills the columns that versions 12, 13 and 15 added, and the queue's state, in rows of earlier
+// versions, whose facts stood only in sentences. Recovery calls it for rows that it took out of a
+// file of any version.
 void read_facts_of_sentences(Connection& connection);
-// The same for the column that version 13 added.
-void read_quietness_of_sentences(Connection& connection);
 
 // The SQL of all views that a database of stabd has.
 std::span<const std::string_view> known_views();

@@ -79,6 +79,20 @@ TEST_F(StoreTest, HowQuietTheMachineWasReadsBack) {
   EXPECT_THROW(to_experiment(row), Failure);
 }
 
+TEST_F(StoreTest, TheSourceAndTheNodesReadBack) {
+  Experiment experiment = example_experiment();
+  experiment.source_branch = "main";
+  experiment.source_commit = std::string(40, 'a');
+  experiment.nodes = {{.name = "n2", .hardware = "a \"CPU\"", .trial_cpus = "2-3"}, {.name = "n1"}};
+  experiment.id = store_->add_experiment(experiment).value();
+  reopen();
+  EXPECT_EQ(store_->experiment(experiment.id).value(), experiment);
+  Row row = to_row(experiment);
+  row.set("id", std::int64_t{1});
+  row.set("node_list", "[]");
+  EXPECT_THROW(to_experiment(row), Failure);
+}
+
 TEST_F(StoreTest, ThePausedQueueStaysPausedUntilItIsResumed) {
   EXPECT_FALSE(store_->is_queue_paused().value());
   for (const bool paused : {true, false, true}) {

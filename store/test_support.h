@@ -164,10 +164,11 @@ inline Trial example_trial(Id experiment, std::uint32_t position, std::uint32_t 
 
 // The row as that version of the schema had it: without the columns of experiments and trials that came later.
 inline Row as_of(int version, const Row& row) {
-  std::map<std::string_view, int> since{{"duration_ns", 5},  {"priority", 6},    {"held_by", 6},
-                                        {"stopped_by", 12},  {"trial_cpus", 12}, {"quietness", 13},
-                                        {"reading_list", 7}, {"sample_list", 8}, {"profile", 10},
-                                        {"causal", 11},      {"node", 14}};
+  std::map<std::string_view, int> since{
+      {"duration_ns", 5},    {"priority", 6},   {"held_by", 6},      {"stopped_by", 12},
+      {"trial_cpus", 12},    {"quietness", 13}, {"reading_list", 7}, {"sample_list", 8},
+      {"profile", 10},       {"causal", 11},    {"node", 14},        {"source_branch", 15},
+      {"source_commit", 15}, {"node_list", 15}};
   for_each_layout_column(
       [&](const LayoutColumn& column, auto) { since[column.name] = column.since; });
   Row earlier;

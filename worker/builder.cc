@@ -109,6 +109,7 @@ constexpr std::size_t key_digits = 32;
 
 protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
   reply.status = store::BuildStatus::failed;
+  reply.error = first_error(why, store::most_build_error);
   reply.output = std::move(why);
   return reply;
 }
@@ -518,27 +519,29 @@ protocol::BuildReply Builder::build_in(const CacheFolder& folder,
   const auto until = std::chrono::steady_clock::now() + request.timeout;
   const machine::Ended ended = machine::run(launch);
 
-  const std::string printed = note_on(sources) + tail(ended.out, protocol::kept_output);
-  if (ended.how != machine::End::exited)
-    return failed(reply, fmt::format("{}\nthe build command {}", printed, ended.reason));
+  const std::string printed = tail(ended.out, protocol::kept_output);
+  const auto failed_because = [&](std::string_view why) {
+    protocol::BuildReply after = failed(reply, fmt::format("the build command {}", why));
+    after.output = fmt::format("{}{}\n{}", note_on(sources), printed, after.output);
+    if (std::string error = first_error(printed, store::most_build_error); !error.empty())
+      after.error = std::move(error);
+    return after;
+  };
+  if (ended.how != machine::End::exited) return failed_because(ended.reason);
   if (ended.exit_code != 0)
-    return failed(reply, fmt::format("{}\nthe build command ended with exit code {}", printed,
-                                     ended.exit_code));
+    return failed_because(fmt::format("ended with exit code {}", ended.exit_code));
   const auto binary =
       digest_of(folder.out(), {.key = folder.key, .until = until, .stop_fd = stop_fd_});
-  if (!binary)
-    return failed(reply, fmt::format("{}\nthe build command succeeded, but {}", printed,
-                                     binary.error().message));
+  if (!binary) return failed_because("succeeded, but " + binary.error().message);
   if (!*binary && request.command.contains("${OUT}"))
-    return failed(
-        reply, fmt::format("{}\nthe build command succeeded but did not write ${{OUT}}", printed));
+    return failed_because("succeeded but did not write ${OUT}");
   if (!request.keep_tree) remove_tree(folder.tree());
 
   reply.status = store::BuildStatus::built;
   reply.binary_sha256 = binary->value_or("");
   reply.compilers = compilers_of(reply.out);
   reply.in_place = machine::why_no_library(reply.out);
-  reply.output = printed;
+  reply.output = note_on(sources) + printed;
   reply.duration_ns = ended.wall.count();
   const std::int64_t cpu_ns = (ended.user + ended.system).count();
   reply.readings = readings_of(reply.out, cpu_ns);

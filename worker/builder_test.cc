@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using store::BuildStatus;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 constexpr const char* compile = "clang-22 -O1 -o ${OUT} hello.c";
@@ -235,6 +236,7 @@ TEST_F(BuilderTest, ACommandThatDoesNotWriteItsOutputFails) {
   EXPECT_EQ(reply.status, BuildStatus::failed);
   EXPECT_THAT(reply.output, HasSubstr("thinking"));
   EXPECT_THAT(reply.output, HasSubstr("did not write ${OUT}"));
+  EXPECT_EQ(reply.error, "thinking");
 }
 
 TEST_F(BuilderTest, ACommandWithoutOutputHasNoBinaryAndIsCachedToo) {
@@ -251,6 +253,14 @@ TEST_F(BuilderTest, AFailingCommandShowsItsOutputAndItsExitCode) {
   EXPECT_THAT(reply.output, HasSubstr("to out\nto err\n"));
   EXPECT_THAT(reply.output, HasSubstr("ended with exit code 7"));
   EXPECT_NE(reply.key, "");
+  EXPECT_EQ(reply.error, "to err");
+}
+
+TEST_F(BuilderTest, OfACommandThatPrintsNothingTheErrorSaysHowItEnded) {
+  const auto reply = build("exit 7; echo ${OUT}");
+  EXPECT_EQ(reply.status, BuildStatus::failed);
+  EXPECT_EQ(reply.error, "the build command ended with exit code 7");
+  EXPECT_EQ(build("echo error: all is well; echo x > ${OUT}").error, "");
 }
 
 TEST_F(BuilderTest, ACompilersErrorIsShown) {
@@ -259,6 +269,7 @@ TEST_F(BuilderTest, ACompilersErrorIsShown) {
   EXPECT_EQ(reply.status, BuildStatus::failed);
   EXPECT_THAT(reply.output, HasSubstr("hello.c:1:25"));
   EXPECT_THAT(reply.output, HasSubstr("undeclared"));
+  EXPECT_THAT(reply.error, ContainsRegex("hello.c:1:25: .*error: .*undeclared"));
 }
 
 TEST_F(BuilderTest, AFailureIsNotCached) {
@@ -369,6 +380,7 @@ TEST_F(BuilderTest, MissingSourcesAreAFailureThatNamesThem) {
   const auto reply = fresh().build(wrong);
   EXPECT_EQ(reply.status, BuildStatus::failed);
   EXPECT_THAT(reply.output, HasSubstr("hell.c does not exist"));
+  EXPECT_THAT(reply.error, HasSubstr("hell.c does not exist"));
 }
 
 TEST_F(BuilderTest, OnlyTheNamedSourcesAreThere) {

@@ -5,8 +5,8 @@
 //   program  NAME                        begins a program; what follows belongs to it
 //   in       DIRECTORY                   where it runs
 //   stdin    PATH                        default: /dev/null
-//   arm      NAME OPTIONS COMMAND...     again with the same name: another variant (a link order,
-//   say) compare  NAME NAME                   the ratio of the first to the second is wanted
+//   arm      NAME OPTIONS COMMAND...     the same NAME again: another variant, such as a link order
+//   compare  NAME NAME                   the ratio of the first to the second is wanted
 //
 // OPTIONS is the value of STABILIZER_OPTIONS; {seed} in it becomes a fresh number for each run.
 // All arms of a program have to write the same to stdout. The first arm's output is the reference.

@@ -65,9 +65,9 @@ struct Design {
   std::size_t fewest = 0;  // trials
   std::vector<plan::ModelFor> models;
   std::optional<Pilot> pilot;
-  std::vector<Family> families;
   std::vector<Detectable> detectable;
-  std::vector<OnMachines> on_machines;
+  report::Row comparisons;
+  report::Value nodes_needed;
   std::optional<std::size_t> blocks_for_precision;
   CountersHere counters;
   // The states that Slurm reports: of the plan's nodes, or of all nodes if the plan names none.
@@ -173,7 +173,6 @@ Design design_of(plan::Plan plan) {
   for (const plan::Trial& trial : design.expansion.trials) design.warmups += trial.warmup ? 1 : 0;
   design.fewest = plan::fewest_trials(design.plan);
   design.models = plan::models(design.plan, design.expansion);
-  design.families = results::prediction::families(design.plan);
   return design;
 }
 
@@ -375,17 +374,14 @@ std::string drawn_text(const plan::Plan& plan) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-void print_comparisons(const Design& design, bool given) {
-  const std::string source =
-      given || !design.pilot ? "--noise" : fmt::format("experiment {}", design.pilot->id);
-  const auto lines = comparison_lines(design.plan, design.families, design.detectable, source);
+void print_comparisons(const Design& design) {
+  const auto lines = value_lines(design.comparisons);
   for (std::size_t i = 0; i < lines.size(); ++i) fmt::print("{}{}\n", i == 0 ? "\n" : "", lines[i]);
   if (const auto blocks = design.blocks_for_precision)
     fmt::print(
         "after about {} blocks{}, intervals will be as narrow as the stopping rule requires\n",
         *blocks, *blocks > design.plan.design.stop->max ? ", more than the rule allows" : "");
-  for (const std::string& line : value_lines(nodes_needed(design.plan, design.on_machines, source)))
-    fmt::print("{}\n", line);
+  for (const std::string& line : value_lines(design.nodes_needed)) fmt::print("{}\n", line);
 }
 
 // The CPUs on which trials would run; absent if this machine doesn't have the CPUs of the plan.
@@ -456,7 +452,7 @@ ordered_json as_json(const Design& design) {
       {"estimated_ns",
        design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
       {"smallest_detectable", detectable},
-      {"nodes_needed", report::value_json(nodes_needed(design.plan, design.on_machines, ""))},
+      {"nodes_needed", report::value_json(design.nodes_needed)},
       {"study", study_words(design.plan)},
       {"blocks_for_precision", design.blocks_for_precision
                                    ? ordered_json(*design.blocks_for_precision)
@@ -465,7 +461,7 @@ ordered_json as_json(const Design& design) {
   root.update(report::row_json(measures(design.plan)));
   root["simulated"] = design.plan.simulated;
   root["models"] = models;
-  add_comparisons(design.plan, design.families, design.detectable, root);
+  root.update(report::row_json(design.comparisons));
   for (const std::string& warning : warnings_of(design)) root["warnings"].push_back(warning);
   return root;
 }
@@ -625,7 +621,12 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
     variation = results::prediction::variation_of(*design.pilot->found, design.plan);
   }
   design.detectable = results::prediction::detectable(design.plan, variation);
-  design.on_machines = results::prediction::on_machines(design.plan, variation);
+  const std::string source =
+      sd.empty() && design.pilot ? fmt::format("experiment {}", design.pilot->id) : "--noise";
+  design.comparisons = comparisons(design.plan, results::prediction::families(design.plan),
+                                   design.detectable, source);
+  design.nodes_needed =
+      nodes_needed(design.plan, results::prediction::on_machines(design.plan, variation), source);
   design.blocks_for_precision = results::prediction::blocks_for_precision(design.plan, variation);
   // This comes last, because it may give up root's rights.
   auto here = counters_here(design.plan);
@@ -637,7 +638,7 @@ Result<int> check(const Common& common, const std::string& plan_path, const std:
   }
   for (const std::string& warning : warnings_of(design)) tell("warning: " + warning);
   print(design);
-  print_comparisons(design, !sd.empty());
+  print_comparisons(design);
   return exit_ok;
 }
 

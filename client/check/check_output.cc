@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -35,7 +34,6 @@
 namespace stab::client {
 namespace {
 
-using nlohmann::ordered_json;
 using report::column;
 using report::json_only;
 using report::known;
@@ -45,6 +43,15 @@ using report::Value;
 using results::prediction::OwnError;
 using results::prediction::planned_power;
 using stats::Scope;
+
+// With fewer degrees of freedom, an error is so uncertain that only large changes are found.
+constexpr std::size_t few_df = 10;
+
+// "these", "like-these", or "".
+std::string key_of(Scope scope) {
+  if (scope == Scope::these) return "these";
+  return scope == Scope::like_these ? "like-these" : "";
+}
 
 std::string df_text(std::size_t df) {
   return df == 1 ? "1 degree of freedom" : fmt::format("{} degrees of freedom", df);
@@ -120,11 +127,6 @@ std::string words_of(const plan::Plan& plan, Scope scope) {
   return plan.benchmarks.size() == 1 ? "the benchmark" : "each benchmark";
 }
 
-std::string key_of(Scope scope) {
-  if (scope == Scope::these) return "these";
-  return scope == Scope::like_these ? "like-these" : "";
-}
-
 Row detectable_row(const Detectable& each) {
   return {column("benchmark", known(each.benchmark), "",
                  fmt::format("    {:<24} {:<16} {:.3g} %   (standard deviation {:.3g} %)",
@@ -139,38 +141,43 @@ Row detectable_row(const Detectable& each) {
           json_only("comparisons", each.comparisons)};
 }
 
-std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
-                                  const std::vector<Detectable>& detectable) {
-  std::vector<std::string> result;
-  for (const Family& family : families)
-    if (family.fewest_df() < few_df) result.push_back(warning(plan, family, detectable));
-  return result;
-}
-
-std::vector<std::string> comparison_lines(const plan::Plan& plan,
-                                          const std::vector<Family>& families,
-                                          const std::vector<Detectable>& detectable,
-                                          const std::string& source) {
-  std::vector<std::string> lines;
+Row comparisons(const plan::Plan& plan, const std::vector<Family>& families,
+                const std::vector<Detectable>& detectable, const std::string& source) {
+  Row row;
+  std::vector<Row> errors;
+  std::vector<std::string> warnings;
   const auto& stop = plan.design.stop;
   for (const Family& family : families) {
-    lines.push_back(header(plan, family));
-    const bool is_known =
-        std::ranges::find(detectable, family.scope, &Detectable::scope) != detectable.end();
-    if (is_known)
-      lines.push_back(fmt::format(
-          "  smallest change that can be detected with {:.0f} % power{}{}, judging by {}:",
-          100 * planned_power, stop ? fmt::format(" with all {} blocks", stop->max) : "",
-          family.comparisons > 1 ? fmt::format(" after the correction for {}",
-                                               fmt::to_string(family.comparisons) + " comparisons")
-                                 : "",
-          source));
+    row.push_back(shown_only("", header(plan, family)));
+    std::vector<Row> changes;
     for (const Detectable& each : detectable)
-      if (each.scope == family.scope) add_lines(detectable_row(each), lines);
-    if (family.fewest_df() < few_df)
-      lines.push_back("  warning: " + warning(plan, family, detectable));
+      if (each.scope == family.scope) changes.push_back(detectable_row(each));
+    // JSON has the changes of all families in smallest_detectable.
+    if (!changes.empty())
+      row.push_back(column(
+          "", std::move(changes), "",
+          fmt::format(
+              "  smallest change that can be detected with {:.0f} % power{}{}, judging by {}:",
+              100 * planned_power, stop ? fmt::format(" with all {} blocks", stop->max) : "",
+              family.comparisons > 1
+                  ? fmt::format(" after the correction for {} comparisons", family.comparisons)
+                  : "",
+              source)));
+    if (family.fewest_df() < few_df) {
+      warnings.push_back(warning(plan, family, detectable));
+      row.push_back(shown_only("", "  warning: " + warnings.back()));
+    }
+    for (const OwnError& error : family.errors)
+      errors.push_back(
+          {json_only("programs", key_of(family.scope)), json_only("benchmark", error.benchmark),
+           json_only("comparisons", family.comparisons), json_only("error_df", error.df)});
   }
-  return lines;
+  row.push_back(json_only("comparisons", families.empty() ? 0 : families.front().comparisons));
+  row.push_back(
+      json_only("error_df", families.empty() ? Value() : Value(families.front().fewest_df())));
+  row.push_back(json_only("families", std::move(errors)));
+  row.push_back(json_only("warnings", std::move(warnings)));
+  return row;
 }
 
 namespace {
@@ -236,22 +243,6 @@ std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const A
   const double times = (wanted.trials / wanted.nodes) / (ran.trials / ran.nodes);
   return std::chrono::nanoseconds(
       static_cast<std::int64_t>(static_cast<double>(taken.count()) * times));
-}
-
-void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
-                     const std::vector<Detectable>& detectable, ordered_json& root) {
-  const bool any = !families.empty();
-  root["comparisons"] = any ? families.front().comparisons : 0;
-  root["error_df"] = any ? ordered_json(families.front().fewest_df()) : ordered_json(nullptr);
-  ordered_json all = ordered_json::array();
-  for (const Family& family : families)
-    for (const OwnError& error : family.errors)
-      all.push_back({{"programs", key_of(family.scope)},
-                     {"benchmark", error.benchmark},
-                     {"comparisons", family.comparisons},
-                     {"error_df", error.df}});
-  root["families"] = all;
-  root["warnings"] = warnings(plan, families, detectable);
 }
 
 namespace {

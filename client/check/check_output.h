@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The lines and JSON of `stabctl check`, apart from the design's own: about comparisons, rules that
-// exclude trials, commits, studies, waiting for a quiet machine, events, and measures. Most
-// sections are built once, as a value or as a row of fields of check's JSON. report/json.h renders
-// them as JSON, and value_lines renders them as lines.
+// exclude trials, commits, studies, waiting for a quiet machine, events, and measures. Each section
+// is built once, as a value or as a row of fields of check's JSON. report/json.h renders it as
+// JSON, and value_lines renders it as lines.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,20 +26,18 @@ using results::prediction::OnMachines;
 // The texts of the value's fields, in order. The text of a field comes before those of its value.
 std::vector<std::string> value_lines(const report::Value& value);
 
-// With fewer degrees of freedom, an error is so uncertain that only large changes are found.
-inline constexpr std::size_t few_df = 10;
-
 // "these 4 benchmarks", "benchmarks like these", "each benchmark".
 std::string words_of(const plan::Plan& plan, stats::Scope scope);
-// "these", "like-these", or "".
-std::string key_of(stats::Scope scope);
 
 // One of check's smallest_detectable, with its line.
 report::Row detectable_row(const Detectable& each);
 
-// A sentence for each family with few degrees of freedom.
-std::vector<std::string> warnings(const plan::Plan& plan, const std::vector<Family>& families,
-                                  const std::vector<Detectable>& detectable);
+// The comparisons: how many are corrected together, their error's degrees of freedom, and warnings
+// about families with few of these. The lines sum up each family and have the smallest changes that
+// it finds; JSON has an entry for each benchmark of a family. `source` says where the standard
+// deviations come from.
+report::Row comparisons(const plan::Plan& plan, const std::vector<Family>& families,
+                        const std::vector<Detectable>& detectable, const std::string& source);
 
 // The trials of a plan, or those that an experiment ran before it ended.
 struct Amount {
@@ -57,18 +54,6 @@ report::Value nodes_needed(const plan::Plan& plan, const std::vector<OnMachines>
 // Estimates how long `wanted` will take if `ran` took `taken`.
 std::chrono::nanoseconds scaled_duration(std::chrono::nanoseconds taken, const Amount& ran,
                                          const Amount& wanted);
-
-// Describes the comparisons, with warnings: how many are corrected together, their error's degrees
-// of freedom, and the smallest changes that they find. `source` says where the standard deviations
-// come from.
-std::vector<std::string> comparison_lines(const plan::Plan& plan,
-                                          const std::vector<Family>& families,
-                                          const std::vector<Detectable>& detectable,
-                                          const std::string& source);
-
-// Adds the fields of check's JSON about the same families, with an entry for each benchmark.
-void add_comparisons(const plan::Plan& plan, const std::vector<Family>& families,
-                     const std::vector<Detectable>& detectable, nlohmann::ordered_json& root);
 
 // The readings of a trial on this machine, for the rules that exclude trials. They show only which
 // readings are absent here.

@@ -34,7 +34,7 @@ plan::Plan plan_of(int repetitions, const std::string& more = "") {
 }
 
 std::vector<std::string> lines_of(const plan::Plan& plan, const Variation& variation = {}) {
-  return comparison_lines(plan, families(plan), detectable(plan, variation), "--noise");
+  return value_lines(comparisons(plan, families(plan), detectable(plan, variation), "--noise"));
 }
 
 TEST(CheckWords, SayHowManyComparisonsAreCorrectedTogether) {
@@ -163,21 +163,21 @@ TEST(CheckWords, SayWhichChangeMoreNodesFind) {
 TEST(CheckWords, NothingIsSaidWhereNothingIsCompared) {
   const auto plan = plan::good_plan(plan::smallest);
   EXPECT_THAT(lines_of(plan), IsEmpty());
-  nlohmann::ordered_json root;
-  add_comparisons(plan, {}, {}, root);
-  EXPECT_EQ(root["comparisons"], 0);
-  EXPECT_TRUE(root["error_df"].is_null());
+  EXPECT_EQ(report::row_json(comparisons(plan, {}, {}, "")).dump(),
+            R"({"comparisons":0,"error_df":null,"families":[],"warnings":[]})");
 }
 
 TEST(CheckWords, TheJsonHasTheDecidingFamilyAndAll) {
   const auto plan = plan_of(5);
-  nlohmann::ordered_json root;
-  add_comparisons(plan, families(plan), {}, root);
+  const auto root = report::row_json(
+      comparisons(plan, families(plan), detectable(plan, {.all_trials = 0.02}), ""));
   EXPECT_EQ(root["comparisons"], 2);
   EXPECT_EQ(root["error_df"], 4);
   ASSERT_EQ(root["families"].size(), 2U);
-  EXPECT_EQ(root["families"][1]["benchmark"], "b");
+  EXPECT_EQ(root["families"][1].dump(),
+            R"({"programs":"","benchmark":"b","comparisons":2,"error_df":4})");
   EXPECT_EQ(root["warnings"].size(), 1U);
+  EXPECT_EQ(root.size(), 4U) << "the smallest changes are a field of their own";
 }
 
 using ::testing::Contains;

@@ -23,7 +23,6 @@
 #include "plan/reading/read_plan.h"
 #include "protocol/lines.h"
 #include "protocol/messages.h"
-#include "results/document.h"
 #include "results/run_request.h"
 #include "stabd/daemon/host.h"
 #include "stabd/daemon/requests.h"
@@ -505,8 +504,7 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
   text->erase(0, std::min(end + 1, text->size()));
   if (text->empty() || one_line(plan->name, plan->name.size()) != plan->name)
     return fail("the plan was not read completely");
-  const std::string source = results::source_text({.branch = plan->branch, .commit = plan->commit});
-  if (!plan->commit.empty() && source.empty())
+  if (!plan->commit.empty() && !store::is_source(plan->branch, plan->commit))
     return fail("the branch and the commit that were sent with the plan are not valid git names");
   if (auto room = has_room(peer.uid, text->size()); !room) return std::unexpected(room.error());
   return submit({.name = plan->name,
@@ -517,24 +515,16 @@ Result<store::Id> Daemon::take_submission(const Peer& peer, const Result<Fd>& an
                  .state = "queued",
                  .submitted_ns = wall_clock_ns(),
                  .trials = plan->trials,
-                 .priority = plan->priority},
-                source);
+                 .priority = plan->priority,
+                 .source_branch = plan->commit.empty() ? "" : plan->branch,
+                 .source_commit = plan->commit});
 }
 
-Result<store::Id> Daemon::submit(const store::Experiment& experiment, const std::string& source) {
-  auto row = experiment;
-  const auto id = store_->add_experiment(row);
+Result<store::Id> Daemon::submit(store::Experiment experiment) {
+  const auto id = store_->add_experiment(experiment);
   if (!id) return fail("the experiment cannot be stored: " + id.error().message);
-  row.id = *id;
-  // If the source can't be stored, the experiment is still worth having.
-  if (!source.empty())
-    if (const auto added = store_->add_event({.experiment = *id,
-                                              .at_ns = row.submitted_ns,
-                                              .kind = std::string(results::source_event),
-                                              .text = source});
-        !added)
-      spdlog::warn("experiment {}: {}", *id, added.error().message);
-  queue_.add(waiting_from(row, accounts_.of(row.uid)));
+  experiment.id = *id;
+  queue_.add(waiting_from(experiment, accounts_.of(experiment.uid)));
   run_next();
   return *id;
 }

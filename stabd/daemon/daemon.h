@@ -90,7 +90,7 @@ class Daemon final : private Ending::Steps, private WorkerEvents, private Reader
 
   // The requests of users about experiments (daemon.cc). The caller has checked that the user
   // may act on the experiment: its owner, root and the daemon's own user may.
-  Result<store::Id> submit(const store::Experiment& experiment, const std::string& source);
+  Result<store::Id> submit(store::Experiment experiment);
   Result<void> cancel(store::Id id);
   Result<void> hold(store::Id id, std::uint32_t uid);
   Result<void> let_go(store::Id id, std::uint32_t uid);

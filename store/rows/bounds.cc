@@ -45,6 +45,9 @@ constexpr std::array bounds{TextBound{"meta", "key", word},
                             TextBound{"experiment", "stopped_by", word},
                             TextBound{"experiment", "trial_cpus", path},
                             TextBound{"experiment", "quietness", word},
+                            TextBound{"experiment", "source_branch", path},
+                            TextBound{"experiment", "source_commit", word},
+                            TextBound{"experiment", "node_list", 256 * kib},
                             TextBound{"build", "benchmark", word},
                             TextBound{"build", "key", word},
                             TextBound{"build", "command", mib},
@@ -201,6 +204,18 @@ std::string refusal_of_samples(const Trial& trial) {
 }
 
 }  // namespace
+
+std::string refusal_of(const Experiment& experiment) {
+  if (!is_cpu_list(experiment.trial_cpus))
+    return "the column 'trial_cpus' of table experiment is not a list of CPUs";
+  const bool has_source = !experiment.source_branch.empty() || !experiment.source_commit.empty();
+  if (has_source && !is_source(experiment.source_branch, experiment.source_commit))
+    return "the columns 'source_branch' and 'source_commit' of table experiment are not a branch "
+           "and a commit of git";
+  if (!std::ranges::all_of(experiment.nodes, is_possible))
+    return "the column 'node_list' of table experiment does not describe nodes of a cluster";
+  return "";
+}
 
 std::string refusal_of(const std::vector<counters::Reading>& readings) {
   std::size_t bytes = 2;

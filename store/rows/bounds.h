@@ -43,8 +43,12 @@ class Row;
 // stored.
 std::string refusal_of(std::string_view table, const Row& row);
 
-// A worker or an archive may send anything as a trial. This decides whether it is stored.
+// A worker or an archive may send anything as a trial, and an archive as an experiment. These
+// functions decide whether it is stored.
 
+// Why the facts about where the experiment comes from and where it ran are not stored. "" if they
+// are stored.
+std::string refusal_of(const Experiment& experiment);
 // Why these are not stored: a name is not a single line without control characters, or they are too
 // large. "" if they are stored.
 std::string refusal_of(const std::vector<counters::Reading>& readings);

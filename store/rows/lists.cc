@@ -395,4 +395,39 @@ void read_profile_text(std::string_view text, Profile& profile) {
     ProfileScanner(text).read_all(profile);
 }
 
+std::string node_list(const std::vector<Node>& nodes) {
+  std::string text;
+  for (const Node& node : nodes) {
+    char before = text.empty() ? '[' : ',';
+    text += std::exchange(before, '[');
+    for (const std::string* each : {&node.name, &node.hardware, &node.trial_cpus}) {
+      text += std::exchange(before, ',');
+      add_text(text, *each);
+    }
+    if (node.times) add_real(text += ',', *node.times);
+    text += ']';
+  }
+  return text.empty() ? "" : text + "]";
+}
+
+std::vector<Node> nodes_in(std::string_view text) {
+  std::vector<Node> nodes;
+  if (text.empty()) return nodes;
+  ListScanner list("node_list", text);
+  list.expect('[');
+  do {
+    Node& node = nodes.emplace_back();
+    char before = '[';
+    for (std::string* each : {&node.name, &node.hardware, &node.trial_cpus}) {
+      list.expect(std::exchange(before, ','));
+      list.read(*each);
+    }
+    if (list.take(',')) node.times = list.real();
+    list.expect(']');
+  } while (list.take(','));
+  list.expect(']');
+  if (!list.is_at_end()) list.wrong();
+  return nodes;
+}
+
 }  // namespace stab::store

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Columns whose text is a list in JSON: the readings, samples and profile of a trial. Reading
-// returns what was written, and refuses any other text (exceptions.h), whoever wrote it.
+// Columns whose text is a list in JSON: the readings, samples and profile of a trial, and the nodes
+// of an experiment. Reading returns what was written, and refuses any other text (exceptions.h),
+// whoever wrote it.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "counters/readings.h"
+#include "store/records.h"
 
 namespace stab::store {
 
@@ -69,5 +71,13 @@ std::string profile_text(const counters::Profile& profile);
 
 // Reuses the memory of `profile`.
 void read_profile_text(std::string_view text, counters::Profile& profile);
+
+// Converts the nodes of an experiment to the text of one column (doc/store.md, "Tables") and back:
+//   [["n1","AMD EPYC, 8 CPUs in 4 cores in 1 package","2-3",1.0]]
+// An element has the name, the hardware, and the CPUs of the node's first trials. When the experiment
+// has ended, it also has Node::times.
+
+std::string node_list(const std::vector<Node>& nodes);
+std::vector<Node> nodes_in(std::string_view text);
 
 }  // namespace stab::store

@@ -28,6 +28,28 @@ Readings read_readings(std::string_view text) {
   return readings;
 }
 
+TEST(NodeList, IsAsTheDocumentSaysAndReadsBack) {
+  const std::vector<Node> nodes{
+      {.name = "n1", .hardware = "AMD EPYC, 8 CPUs in 4 cores in 1 package", .trial_cpus = "2-3"},
+      {.name = "n2", .hardware = "a \"CPU\" \\ ä ]", .trial_cpus = ""},
+      {.name = "n3", .times = 1},
+      {.name = "n4", .trial_cpus = "1", .times = 1.0 / 3}};
+  EXPECT_EQ(node_list({nodes[0]}), R"([["n1","AMD EPYC, 8 CPUs in 4 cores in 1 package","2-3"]])");
+  EXPECT_EQ(node_list({nodes[2]}), R"([["n3","","",1.0]])");
+  EXPECT_EQ(nodes_in(node_list(nodes)), nodes);
+  EXPECT_TRUE(nlohmann::json::accept(node_list(nodes)));
+  EXPECT_EQ(node_list({}), "");
+  EXPECT_EQ(nodes_in(""), std::vector<Node>());
+}
+
+TEST(NodeList, AnyOtherTextIsRefused) {
+  for (const char* text :
+       {"[]", "[[]]", R"(["n1","a","2"])", R"([["n1","a"]])", R"([["n1","a","2","x"]])",
+        R"([["n1","a","2",3,4]])", R"([["n1","a","2",nan]])", R"([["n1","a",2]])",
+        R"([["n1","a","2"],])", R"([["n1","a","2"]]x)", R"([["n1", "a","2"]])"})
+    EXPECT_THROW(nodes_in(text), Failure) << text;
+}
+
 TEST(ReadingList, IsAsTheDocumentSays) {
   EXPECT_EQ(reading_list({counters::counted("page-faults", "", 12),
                           counters::counted("ratio", "", 0.5),

@@ -252,6 +252,9 @@ Row to_row(const Experiment& experiment) {
                        experiment.stopped_by ? to_string(*experiment.stopped_by) : "");
   row.set_unless_empty("trial_cpus", experiment.trial_cpus);
   row.set_unless_empty("quietness", experiment.quietness ? to_string(*experiment.quietness) : "");
+  row.set_unless_empty("source_branch", experiment.source_branch);
+  row.set_unless_empty("source_commit", experiment.source_commit);
+  row.set_unless_empty("node_list", node_list(experiment.nodes));
   return row;
 }
 
@@ -274,7 +277,10 @@ Experiment to_experiment(const Row& row) {
           .held_by = optional_small(row, "held_by"),
           .stopped_by = cause_in(row),
           .trial_cpus = row.text_or_empty("trial_cpus"),
-          .quietness = quietness_in(row)};
+          .quietness = quietness_in(row),
+          .source_branch = row.text_or_empty("source_branch"),
+          .source_commit = row.text_or_empty("source_commit"),
+          .nodes = nodes_in(row.text_or_empty("node_list"))};
 }
 
 Row to_row(const Build& build) {

@@ -179,9 +179,9 @@ ctl report "$early" --json >"$work/early.json"
 grep -q '"machine_changes": \[$' "$work/early.json" || fail "the report of an early end does not tell nodes apart"
 grep -A 2 '"slow_machines"' "$work/early.json" | grep -q '"machine": "n2"' || fail "the report does not name the slow node: $(grep -A 3 slow_machines "$work/early.json")"
 [[ $(sql "SELECT text FROM event WHERE experiment = $early AND kind = 'machine'") == *"node n2 is out of order: everything takes "* ]] || fail "stabd does not note the slow node"
-# The store has a mark of each node, which later reports use.
-[[ $(sql "SELECT text FROM event WHERE experiment = $early AND kind = 'mark' ORDER BY text" | xargs) =~ ^"n1: 1 n2: "([0-9.]+)" n3: 1"$ ]] ||
-  fail "the nodes are not marked: $(sql "SELECT kind, text FROM event WHERE experiment = $early")"
+# The store says how slow each node was, and later reports use that.
+[[ $(sql "SELECT value ->> 0, value ->> 3 FROM experiment, json_each(node_list) WHERE experiment.id = $early ORDER BY 1" | xargs) =~ ^"n1|1.0 n2|"([0-9.]+)" n3|1.0"$ ]] ||
+  fail "the nodes are not judged: $(field "$early" node_list)"
 is_drained() { [[ $(in_lab scontrol --oneliner show node n2) == *"DRAIN"*"Reason=stabd: "*" times as slow"* ]]; }
 until_true "n2 is drained" is_drained
 "$lab" on "$folder" n2 rm /tmp/slow

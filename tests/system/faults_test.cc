@@ -190,8 +190,10 @@ TEST_F(Faults, AFailingBuildFailsItsBenchmarkAndShowsItsOutput) {
       "[\"${OUT}\"]\n");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0]["status"], "build_failed");
-  EXPECT_THAT(rows[0]["reason"].get<std::string>(), HasSubstr("no such header"));
+  EXPECT_EQ(rows[0]["reason"], "the build failed: no such header");
   EXPECT_THAT(report_, HasSubstr("no such header"));
+  EXPECT_THAT(lab_.ctl({"logs", "1"}).out,
+              HasSubstr("the build command ended with exit code 1\n    the command was: "));
 }
 
 TEST_F(Faults, AFailingBuildFailsTheExperimentIfThePlanSaysSo) {

@@ -13,7 +13,6 @@
 #include "machine/facts.h"
 #include "machine/topology.h"
 #include "plan/texts.h"
-#include "results/document.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"
 #include "store/rows/bounds.h"
@@ -69,9 +68,15 @@ std::string refusal_of(const protocol::BuildReply& reply) {
       reply.output.size() > most_output)
     return "the description of a build is too long";
   for (const std::string* text : {&reply.key, &reply.binary_sha256, &reply.directory, &reply.out,
-                                  &reply.compilers, &reply.in_place, &reply.tidied})
+                                  &reply.compilers, &reply.in_place, &reply.error, &reply.tidied})
     if (!is_short_line(*text)) return "the description of a build is not a single short line";
   return store::refusal_of(reply.readings);
+}
+
+// Adds the node if it is not there yet.
+store::Node& node_named(const std::string& name, std::vector<store::Node>& nodes) {
+  const auto known = std::ranges::find(nodes, name, &store::Node::name);
+  return known == nodes.end() ? nodes.emplace_back(store::Node{.name = name}) : *known;
 }
 
 // The CPUs of the worker's trials, if they are those that the plan asks for.
@@ -201,8 +206,7 @@ void Session::save_state() {
                                            : experiment_.state + ": " + experiment_.reason);
 }
 
-// Stores an event for people who look later. Later sessions only read cpus_event, and can do
-// without it.
+// Stores an event for people who look later. No session reads it.
 void Session::note(const std::string& kind, const std::string& text) {
   const auto added = store_.add_event(
       {.experiment = experiment_.id, .at_ns = wall_clock_ns(), .kind = kind, .text = text});
@@ -338,14 +342,16 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
          "ran in a different state of the machine");
   if (!has_several() || is_first) experiment_.machine = *machine;
   // Later workers try to keep to the CPUs of the first trials.
-  const bool may_be_elsewhere = plan_.machines && !has_several() && !has_trials(place);
+  const bool may_be_elsewhere = plan_.machines && !has_trials(place);
   const std::string cpu_list = machine::to_string(place.cpus.trial);
-  if (experiment_.trial_cpus.empty() || may_be_elsewhere) experiment_.trial_cpus = cpu_list;
+  if (experiment_.trial_cpus.empty() || (may_be_elsewhere && !has_several()))
+    experiment_.trial_cpus = cpu_list;
+  if (has_several()) {
+    store::Node& node = node_named(place.node.node, experiment_.nodes);
+    node.hardware = facts->kind;
+    if (node.trial_cpus.empty() || may_be_elsewhere) node.trial_cpus = cpu_list;
+  }
   if (!stored(store_.update_experiment(experiment_))) return;
-  if (has_several())
-    note(std::string(results::hardware_event),
-         to_text(store::NodeFact{.node = place.node.node,
-                                 .fact = machine::stored_facts(facts->facts_json).kind}));
   note("machine",
        fmt::format("trials {}run on CPU {}",
                    has_several() ? fmt::format("on node {} ", place.node.node) : "", cpu_list));
@@ -471,10 +477,6 @@ void Session::ran(Place& place, protocol::RunReply reply) {
 
 void Session::keep(Place& place, store::Trial row) {
   const Schedule::Step step = *place.trial;
-  if (has_several() && first_cpus_.try_emplace(place.node.node, place.cpus.trial).second)
-    note(std::string(cpus_event),
-         to_text(store::NodeFact{.node = place.node.node,
-                                 .fact = machine::to_string(place.cpus.trial)}));
   row.last = place.schedule->is_last(step, row.status);
   const bool was_run = row.wall_ns.has_value() || row.status == TrialStatus::not_started;
   place.pending = std::move(row);

@@ -40,7 +40,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -204,9 +203,6 @@ class Surroundings {
 
 // The kind of the event that a worker on a node of a cluster was lost.
 inline constexpr std::string_view lost_event = "lost";
-// With several machines: the kind of the event with the CPUs of a node's first trials, a
-// store::NodeFact.
-inline constexpr std::string_view cpus_event = "cpus";
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
@@ -308,7 +304,6 @@ class Session {
   bool stored(const store::Outcome<void>& outcome);
   void wait_for_storage(const std::string& why, std::string_view what_follows);
   void load_builds();
-  void load_first_cpus();
   void begin_loading();
   void load_trials();
   [[nodiscard]] std::unique_ptr<Schedule> schedule_for(const Place& place) const;
@@ -382,7 +377,6 @@ class Session {
   void was_stored(Place& place, const store::Trial& row, std::chrono::nanoseconds took);
   void analyse(unsigned attempt = 1);
   void analysed(const protocol::FindingsReply& findings);
-  bool mark_nodes(std::span<const protocol::SlowNode> slow);
   [[nodiscard]] store::Trial row_for(const Place& place, const Schedule::Step& step) const;
   void note(const std::string& kind, const std::string& text);
 
@@ -396,8 +390,6 @@ class Session {
   std::vector<Place> places_;     // never empty, and never of another size
   // The place of each position; empty without several places.
   std::shared_ptr<const std::vector<std::uint8_t>> machine_of_;
-  // With several machines: the CPUs of each node's first trials.
-  std::map<std::string, machine::CpuSet> first_cpus_{};
   bool changed_ = false;  // settings of the machine may have been changed
   // When we last checked that the machine is still quiet.
   std::chrono::steady_clock::time_point looked_;

@@ -45,7 +45,6 @@ void Session::start() {
   last_look_.clear();
   last_changes_.clear();
   load_builds();
-  load_first_cpus();
   begin_loading();
   load_trials();
 }
@@ -131,19 +130,6 @@ void Session::load_builds() {
     return;
   }
   earlier_builds_ = std::move(*builds);
-}
-
-void Session::load_first_cpus() {
-  if (!has_several()) return;
-  const auto events = store_.events(experiment_.id);
-  if (!events) {
-    stored(std::unexpected(events.error()));
-    return;
-  }
-  for (const store::Event& event : *events)
-    if (event.kind == cpus_event)
-      if (const auto known = store::node_fact(event.text))
-        first_cpus_.try_emplace(known->node, machine::cpus_in(known->fact));
 }
 
 // Reads a piece of the trials, so that clients are answered before the next piece.
@@ -268,12 +254,10 @@ store::Outcome<std::string> Session::earlier_node(const Place& place) {
 
 // The CPUs of the first trials on the place's node, or none.
 machine::CpuSet Session::earlier_cpus(const Place& place) const {
-  if (has_several()) {
-    const auto known = first_cpus_.find(place.home);
-    return known == first_cpus_.end() ? machine::CpuSet{} : known->second;
-  }
   if (plan_.machines && !has_trials(place)) return {};
-  return machine::cpus_in(experiment_.trial_cpus);
+  if (!has_several()) return machine::cpus_in(experiment_.trial_cpus);
+  const auto known = std::ranges::find(experiment_.nodes, place.home, &store::Node::name);
+  return known == experiment_.nodes.end() ? machine::CpuSet{} : machine::cpus_in(known->trial_cpus);
 }
 
 // The part of a session that has the worker build.
@@ -426,7 +410,7 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
           is_on_node ? "node " + place.node.node : "the machine",
           is_on_node ? " in " + place.node.cache : "", is_on_node ? " there" : "", reason));
     if (plan_.on_build_failure == plan::OnBuildFailure::fail_experiment) return refuse(reason);
-    place.schedule->fail_benchmark(slot.benchmark, reason);
+    place.schedule->fail_benchmark(slot.benchmark, store::reason_of_failed_build(reply.error));
   }
   // A node builds again for each worker, so there a build is no progress.
   if (reply.status == store::BuildStatus::built && !place.lost_position) place.losses = 0;

@@ -444,23 +444,6 @@ void Session::analyse(unsigned attempt) {
       });
 }
 
-// Stores which nodes are in order, so that all later reports are about the same nodes. Returns false
-// if the session can't go on now.
-bool Session::mark_nodes(std::span<const protocol::SlowNode> slow) {
-  std::vector<store::Event> marks;
-  for (const Place& place : places_) {
-    if (place.home.empty()) continue;
-    const auto found = std::ranges::find(slow, place.home, &protocol::SlowNode::name);
-    marks.push_back({.experiment = experiment_.id,
-                     .at_ns = wall_clock_ns(),
-                     .kind = std::string(results::mark_event),
-                     .text = to_text(store::NodeFact{
-                         .node = place.home,
-                         .fact = results::mark_of(found == slow.end() ? 1 : found->times)})});
-  }
-  return stored(store_.add_builds_and_events({}, marks));
-}
-
 void Session::analysed(const protocol::FindingsReply& findings) {
   if (!findings.error.empty()) {
     stored(std::unexpected(store::StoreError{findings.error, findings.temporary}));
@@ -488,7 +471,12 @@ void Session::analysed(const protocol::FindingsReply& findings) {
     row.experiment = experiment_.id;
   }
   if (!stored(store_.add_calibrations(rows))) return;
-  if (findings.has_judged && !mark_nodes(findings.slow_nodes)) return;
+  // They are stored together with the end, so that all later reports are about the same nodes.
+  for (store::Node& node : experiment_.nodes) {
+    const auto slow = std::ranges::find(findings.slow_nodes, node.name, &protocol::SlowNode::name);
+    node.times.reset();
+    if (findings.has_judged) node.times = slow == findings.slow_nodes.end() ? 1 : slow->times;
+  }
   apply(Event::analysed, stopped_);
 }
 

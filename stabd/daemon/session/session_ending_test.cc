@@ -140,7 +140,7 @@ TEST(Session, WhatAWorkerSaysOfAMachineOrABuildIsCheckedToo) {
   EXPECT_TRUE(build([](auto& reply) { reply.key = std::string(65, 'a'); }));
   for (std::string BuildReply::* const text :
        {&BuildReply::key, &BuildReply::binary_sha256, &BuildReply::directory, &BuildReply::out,
-        &BuildReply::compilers, &BuildReply::in_place, &BuildReply::tidied}) {
+        &BuildReply::compilers, &BuildReply::in_place, &BuildReply::error, &BuildReply::tidied}) {
     EXPECT_TRUE(build([&](auto& reply) { reply.*text = "a\x1b[2J"; }));
     EXPECT_TRUE(build([&](auto& reply) { reply.*text = "a\nb"; }));
     EXPECT_TRUE(build([&](auto& reply) { reply.*text = std::string(5'000, 'a'); }));

@@ -266,22 +266,21 @@ TEST_F(NodesTest, ANodeThatIsOutOfOrderIsNoted) {
   cluster_.run();
   expect_whole();
   std::string noted;
-  std::vector<std::string> marks;
-  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value()) {
+  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value())
     if (event.kind == "machine") noted += event.text + "\n";
-    if (event.kind == "mark") marks.push_back(event.text);
-  }
-  EXPECT_THAT(marks, UnorderedElementsAre("n1: 1", "n2: 2.04", "n3: 1"));
+  EXPECT_EQ(cluster_.row().nodes.size(), 3U);
+  for (const store::Node& node : cluster_.row().nodes)
+    EXPECT_EQ(node.times, node.name == "n2" ? 2.04 : 1) << node.name;
   EXPECT_THAT(noted, HasSubstr("node n2 is out of order: everything takes 2 times as long"));
   EXPECT_THAT(cluster_.told_, ::testing::ElementsAre("slow-node"));
 }
 
-TEST_F(NodesTest, WithoutAJudgementNoNodeIsMarked) {
+TEST_F(NodesTest, WithoutAJudgementNoNodeIsSlow) {
   cluster_.reach_trials();
   cluster_.run();
   expect_whole();
-  for (const store::Event& event : cluster_.store_->events(cluster_.id_).value())
-    EXPECT_NE(event.kind, "mark");
+  EXPECT_EQ(cluster_.row().nodes.size(), 3U);
+  for (const store::Node& node : cluster_.row().nodes) EXPECT_FALSE(node.times) << node.name;
 }
 
 TEST(NodesThatMayBeDrained, ANodeThatIsOutOfOrderIs) {
@@ -451,6 +450,10 @@ TEST_F(NodesTest, EachNodeKeepsToTheCpusOfItsFirstTrials) {
   for (const std::size_t place : {0, 1}) cluster_.lose(place);
   EXPECT_EQ(cluster_.seats_[0].earlier_cpus, machine::CpuSet{1});
   EXPECT_EQ(cluster_.seats_[1].earlier_cpus, machine::CpuSet{2});
+  EXPECT_THAT(cluster_.row().nodes,
+              UnorderedElementsAre(store::Node{.name = "n1", .trial_cpus = "1"},
+                                   store::Node{.name = "n2", .trial_cpus = "2"},
+                                   store::Node{.name = "n3", .trial_cpus = "1"}));
   cluster_.run();
   expect_whole();
 }

@@ -291,6 +291,32 @@ TEST(Session, WithoutABuildAWorkerThatEndsThreeTimesEndsTheExperiment) {
   EXPECT_THAT(around.row().reason, HasSubstr("3 times, and no build or trial finished meanwhile"));
 }
 
+TEST(Session, TheTrialsOfAFailedBuildHaveItsErrorAndTheEventHasAllOfItsOutput) {
+  Around around(two_levels);
+  around.session_->start();
+  around.answer_until(Kind::build);
+  around.asked_.reset();
+  const std::string output = "cc b.c\nb.c:1: error: no\nthe build command ended with exit code 1";
+  around.say(BuildReply{.status = store::BuildStatus::failed,
+                        .key = "k",
+                        .output = output,
+                        .error = "b.c:1: error: no"});
+  while (around.asked_ || around.again_) around.asked_ ? around.answer() : around.run_again();
+  std::size_t failed = 0;
+  for (const store::Trial& each : store::trials_of(*around.store_, around.id_)) {
+    EXPECT_EQ(each.status == TrialStatus::build_failed, each.benchmark == "built");
+    if (each.benchmark != "built") continue;
+    EXPECT_EQ(each.reason, "the build failed: b.c:1: error: no");
+    ++failed;
+  }
+  EXPECT_EQ(failed, 6U);
+  std::vector<std::string> texts;
+  for (const store::Event& event : around.store_->events(around.id_).value())
+    if (event.kind == "build") texts.push_back(event.text);
+  ASSERT_THAT(texts, SizeIs(1));
+  EXPECT_THAT(texts[0], HasSubstr(output));
+}
+
 TEST(Session, WhatAWorkerSaysUnaskedEndsIt) {
   for (const std::string& line :
        {std::string("nonsense"), protocol::encode(RunReply{}), std::string("{\"kind\":\"run\"}")}) {
