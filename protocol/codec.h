@@ -60,8 +60,10 @@ concept Described = boost::describe::has_describe_members<T>::value;
 template <class T>
 concept Whole = std::integral<T> && !std::same_as<T, bool>;
 
+// With the members of its bases, which come first.
 template <Described T>
-using Members = boost::describe::describe_members<T, boost::describe::mod_public>;
+using Members = boost::describe::describe_members<T, boost::describe::mod_public |
+                                                         boost::describe::mod_inherited>;
 
 template <class D>
 constexpr Field field_of(D member) {

@@ -90,12 +90,14 @@ struct RunRequest {
   // Readings of the program's build, which are readings of the trial, too.
   std::vector<counters::Reading> built{};
   std::optional<CausalRequest> causal{};  // if the trial is a run of a causal profile
+  // No other request of the experiment has it, whichever daemon sends it. The answer has it, too.
+  std::int64_t token = 0;
 };
 BOOST_DESCRIBE_STRUCT(RunRequest, (),
                       (argv, env, env_bytes, directory, stdin_path, beside, beside_env, prepare,
                        cleanup, aslr, timeout, output_limit, memory_limit, cpu_limit, process_limit,
                        file_limit, check, options, by_default, needs, response, set, simulate,
-                       outputs, derived, built, causal))
+                       outputs, derived, built, causal, token))
 template <>
 inline constexpr Field field<&RunRequest::stdin_path>{.name = "stdin"};
 template <>

@@ -218,9 +218,14 @@ struct LostReply {
 };
 BOOST_DESCRIBE_STRUCT(LostReply, (), (loss, reason))
 
-using RunReply = store::Trial;
-template <>
-inline constexpr Tag tag<RunReply>{.key = "kind", .value = "run"};
+// The members of the trial that its run decides.
+struct RunReply : store::Trial {
+  static constexpr Tag tag{.key = "kind", .value = "run"};
+  std::int64_t token = 0;  // the request's
+
+  bool operator==(const RunReply&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(RunReply, (store::Trial), (token))
 
 using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
 // The last two answer no request.

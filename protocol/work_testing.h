@@ -93,7 +93,8 @@ inline RunRequest full_run() {
                               .arrival_speedup = std::chrono::microseconds(3),
                               .speedup = 250,
                               .end_to_end = true,
-                              .tree = "/c/tree"}};
+                              .tree = "/c/tree"},
+      .token = std::numeric_limits<std::int64_t>::min()};
 }
 
 inline SetupReply full_setup_reply() {
@@ -106,7 +107,9 @@ inline SetupReply full_setup_reply() {
 
 // Sets only the fields that a run decides.
 inline RunReply full_run_reply() {
-  return {
+  RunReply reply;
+  reply.token = std::numeric_limits<std::int64_t>::max();
+  static_cast<store::Trial&>(reply) = {
       .status = store::TrialStatus::check_failed,
       .reason = awkward,
       .exit_code = -1,
@@ -158,6 +161,7 @@ inline RunReply full_run_reply() {
                   .lost = std::numeric_limits<std::uint64_t>::max(),
                   .functions = {{awkward, "o", 3, std::numeric_limits<std::uint64_t>::max()}}},
       .causal = awkward};
+  return reply;
 }
 
 // Compares all described members, so that no member is forgotten.

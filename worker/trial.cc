@@ -370,7 +370,12 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   const auto causal = CausalRun::prepare(
       request.causal, context.causal,
       request.causal ? launch_with(request, context, {}, preloads) : machine::Launch{});
-  if (!causal) return {.reason = causal.error().message, .started_ns = wall_clock_ns()};
+  if (!causal) {
+    protocol::RunReply refused;
+    refused.reason = causal.error().message;
+    refused.started_ns = wall_clock_ns();
+    return refused;
+  }
   if (context.observer != nullptr) context.observer->before();
   counters::Profiler* const profiler = context.profiler;
   const RuntimeFiles files{.report = report.is_open() ? report.path() : "",

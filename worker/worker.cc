@@ -66,7 +66,8 @@ class Worker {
     if (run.simulate == simulator_.empty()) return std::nullopt;
     // Either all trials are runs of a causal profile or none is.
     if (run.causal.has_value() != programs_.has_value()) return std::nullopt;
-    const auto reply = run_trial(run, context(run.set));
+    auto reply = run_trial(run, context(run.set));
+    reply.token = run.token;
     if (reply.status != store::TrialStatus::ok && has_lost_its_cpus()) return std::nullopt;
     return only_without_leftovers(protocol::encode(reply));
   }

@@ -274,8 +274,13 @@ void Session::worker_said(const std::string& line, std::size_t at) {
     return;
   }
   // Each request has one kind of reply, with the same index in its variant.
-  if (std::exchange(place.asked, std::nullopt) != reply->index())
-    return bad("that was not requested");
+  const bool was_asked = std::exchange(place.asked, std::nullopt) == reply->index();
+  if (const auto* run = std::get_if<protocol::RunReply>(&*reply);
+      run != nullptr && (!was_asked || run->token != place.token)) {
+    note_late(place);
+    return bad("it answers another request for a trial than the last one");
+  }
+  if (!was_asked) return bad("that was not requested");
   const std::string refusal = std::visit(
       [](const auto& each) {
         using Reply = std::remove_cvref_t<decltype(each)>;
@@ -307,6 +312,16 @@ void Session::worker_said(const std::string& line, std::size_t at) {
     run.signal.reset();
   }
   ran(place, std::move(run));
+}
+
+// E11
+void Session::note_late(const Place& place) {
+  ++late_;
+  note(
+      std::string(late_event),
+      fmt::format("{} answered another request for a trial than the last one, so stabd refused the "
+                  "answer; such answers since stabd took up the experiment: {}",
+                  place.node.node.empty() ? "the worker" : "node " + place.node.node, late_));
 }
 
 void Session::set_up(Place& place, const protocol::SetupReply& reply) {
@@ -430,7 +445,8 @@ void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
     built = {.out = place.builds.slots[static_cast<std::size_t>(slot)].out,
              .tree = place.builds.slots[static_cast<std::size_t>(slot)].directory,
              .readings = place.builds.slots[static_cast<std::size_t>(slot)].readings};
-  const auto request = results::run_request(plan_, trial, experiment_.directory, built);
+  auto request = results::run_request(plan_, trial, experiment_.directory, built);
+  request.token = place.token = last_token_ = std::max(last_token_ + 1, wall_clock_ns());  // E11
   place.trial = step;
   company_ = nanoseconds(0);
   if (company_since_) company_since_ = steady_clock::now();

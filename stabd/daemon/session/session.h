@@ -34,6 +34,9 @@
 //      the plan's time are asked when all places have run as many blocks: a place that has waits
 //      for the others. The rows of trials that end at different places within one turn of the loop
 //      are stored in one transaction, before any of these places gets its next trial.
+//  E11 Each request for a trial has a token that no other request of the experiment has, whichever
+//      daemon sends it. An answer with another token comes from an attempt that was given up, or
+//      comes twice: it is never stored, and an event counts it.
 #pragma once
 
 #include <chrono>
@@ -95,6 +98,7 @@ struct Place {
   std::chrono::nanoseconds clock_ahead{0};  // of ours, if that is too much to be ignored
   bool clock_is_noted = false;
   std::int64_t asked_ns = 0;  // when the trial was requested, by our clock
+  std::int64_t token = 0;     // of that request (E11)
   std::string grade;
   std::string examined;
   std::string loud;
@@ -203,6 +207,8 @@ class Surroundings {
 
 // The kind of the event that a worker on a node of a cluster was lost.
 inline constexpr std::string_view lost_event = "lost";
+// The kind of the event that an answer was refused by E11.
+inline constexpr std::string_view late_event = "late";
 
 // "paused by user 1000"
 std::string held_reason(std::uint32_t uid);
@@ -371,6 +377,7 @@ class Session {
   void continue_at(Place& place);
   void end_trials(const std::string& why);
   void ask_for_trial(Place& place, const Schedule::Step& step);
+  void note_late(const Place& place);
   void ran(Place& place, protocol::RunReply reply);
   void keep(Place& place, store::Trial row);
   bool store_rows();
@@ -405,6 +412,8 @@ class Session {
   std::optional<BlockId> abandoned_;
   // Blocks with a trial that ends its workers: no worker can run such a block as a whole (E9).
   std::set<BlockId> never_whole_{};
+  std::int64_t last_token_ = 0;
+  std::uint64_t late_ = 0;        // answers refused by E11
   std::uint64_t measured_ = 0;    // trials that this session has measured
   bool told_of_storage_ = false;  // a notice was sent since a trial could last be stored
   bool told_of_limit_ = false;

@@ -83,12 +83,15 @@ TEST(Session, ReadersThatAreDueGetTheirTimeBetweenAnyTwoTrials) {
 // A worker may be in the hands of a trial: what an archive could not bring in a worker cannot either.
 TEST(Session, WhatAWorkerSaysIsCheckedLikeAStrangersArchive) {
   const auto forge = [](auto change) {
-    protocol::RunReply reply{.status = store::TrialStatus::ok, .wall_ns = 5};
-    change(reply);
     Around around(two_levels);
     around.session_->start();
     while (around.asked_ != Kind::run) around.answer();
     around.asked_.reset();
+    protocol::RunReply reply;
+    reply.token = around.token_;
+    reply.status = store::TrialStatus::ok;
+    reply.wall_ns = 5;
+    change(reply);
     around.session_->worker_said(protocol::encode(reply));
     const auto stored = store::trials_of(*around.store_, around.session_->experiment().id).size();
     EXPECT_EQ(around.stopping_, stored == 0);

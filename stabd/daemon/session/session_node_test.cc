@@ -295,6 +295,39 @@ TEST_F(NodeTest, ANodeThatReturnsWrongBytesIsNamed) {
   for (const store::Trial& trial : trials()) EXPECT_EQ(trial.status, TrialStatus::ok);
 }
 
+// E11: an answer that comes twice, one of an earlier attempt, and one that nobody has asked for.
+TEST_F(NodeTest, ALateAnswerIsRefusedAndCounted) {
+  around_.session_->start();
+  come_up("n1");
+  around_.answer_until(Kind::run);
+  const auto late = [this](std::int64_t token) {
+    RunReply reply;
+    reply.token = token;
+    reply.status = TrialStatus::ok;
+    reply.wall_ns = 1;
+    around_.say(reply);
+    EXPECT_TRUE(around_.stopping_);
+    around_.end_worker();
+    while (around_.again_) around_.run_again();
+    come_up("n1");
+  };
+  const std::int64_t first = around_.token_;
+  around_.answer();
+  late(first);      // instead of the second trial's
+  late(first - 1);  // a daemon before this one may have sent such a token
+  lose(Loss::node_lost);
+  EXPECT_EQ(around_.asked_, Kind::setup);
+  late(around_.token_);
+  around_.settle();
+  EXPECT_EQ(around_.row().state, "done");
+  for (const store::Trial& trial : trials()) EXPECT_EQ(trial.wall_ns, 1000) << "a late answer";
+  EXPECT_TRUE(has_event("late", "node n1 answered another request"));
+  std::size_t refused = 0;
+  for (const store::Event& event : around_.store_->events(around_.id_).value())
+    refused += event.kind == late_event ? 1 : 0;
+  EXPECT_EQ(refused, 3U);
+}
+
 // Otherwise the head would be ended before it can say why the node is lost.
 TEST_F(NodeTest, ATrialHasTheTimeThatALossTakesToBeKnown) {
   around_.session_->start();
@@ -323,6 +356,7 @@ TEST_F(NodeTest, TrialsOfANodeWithAWrongClockHaveTheTimesOfOurs) {
     around.asked_.reset();
     ++around.ran_;
     RunReply reply;
+    reply.token = around.token_;
     reply.status = TrialStatus::ok;
     reply.started_ns = now + ahead + second;
     reply.wall_ns = 1000;
@@ -355,6 +389,7 @@ TEST_F(NodeTest, ANodeWhoseFirstLineWasDelayedHasARightClock) {
   around_.asked_.reset();
   ++around_.ran_;
   RunReply reply;
+  reply.token = around_.token_;
   reply.status = TrialStatus::ok;
   reply.started_ns = now + second;
   reply.wall_ns = 1000;

@@ -60,6 +60,10 @@ class Cluster : public Around {
     }
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       seats_[place].command = build->command;
+    if (const auto* run = std::get_if<protocol::RunRequest>(&*request)) {
+      EXPECT_TRUE(tokens_.insert(run->token).second) << "E11";
+      seats_[place].token = run->token;
+    }
     // E10
     if (seats_[place].asked == Kind::run && measured_ == 0)
       for (const Seat& seat : seats_) EXPECT_TRUE(seat.asked != Kind::setup && seat.works);
@@ -90,11 +94,12 @@ class Cluster : public Around {
                                    .key = seat.command + seat.compiler,
                                    .binary_sha256 = seat.command + seat.bytes});
     ++measured_;
-    say(place, ran());
+    say(place, ran(place));
     if (again_) run_again();  // the next turn of the loop
   }
-  [[nodiscard]] RunReply ran() const {
+  [[nodiscard]] RunReply ran(std::size_t place) const {
     RunReply reply;
+    reply.token = seats_[place].token;
     reply.status = TrialStatus::ok;
     reply.wall_ns = wall_ns_;
     return reply;
@@ -104,7 +109,7 @@ class Cluster : public Around {
     for (const std::size_t place : which) {
       ASSERT_EQ(std::exchange(seats_[place].asked, std::nullopt), Kind::run);
       ++measured_;
-      say(place, ran());
+      say(place, ran(place));
     }
   }
   void lose(std::size_t place, Loss loss = Loss::node_lost) {
@@ -149,6 +154,7 @@ class Cluster : public Around {
     std::optional<Kind> asked{};
     std::string node{};
     std::string command{};
+    std::int64_t token = 0;
     std::string compiler{};
     std::string bytes{};  // of the programs that it builds
   };
@@ -159,7 +165,8 @@ class Cluster : public Around {
   std::int64_t wall_ns_ = 1000;  // reported for each trial
   std::size_t turn_ = 0;
   std::vector<std::string> told_;
-  std::string loud_node_;  // the worker there finds a knob that is not quiet
+  std::set<std::int64_t> tokens_;  // of all requests for trials
+  std::string loud_node_;          // the worker there finds a knob that is not quiet
 };
 
 class NodesTest : public ::testing::Test {

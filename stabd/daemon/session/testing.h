@@ -247,6 +247,10 @@ class Around : public Surroundings {
       earlier_cpus_ = setup->earlier_cpus;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       command_ = build->command;
+    if (const auto* run = std::get_if<protocol::RunRequest>(&*request)) {
+      EXPECT_GT(run->token, token_) << "E11";
+      token_ = run->token;
+    }
     if (asked_ == Kind::run && plan_.quiesce == plan::Quiesce::strict && !plan_.machines)
       EXPECT_TRUE(quiet_);
     // E1: all earlier trials are stored.
@@ -270,6 +274,7 @@ class Around : public Surroundings {
     }
     ++ran_;
     RunReply reply;
+    reply.token = token_;
     reply.status = status;
     if (status != TrialStatus::not_started) {
       reply.wall_ns = 1000;
@@ -404,6 +409,7 @@ class Around : public Surroundings {
   bool lost_ = false;
   std::int64_t switches_ = 0;  // reported for each trial
   std::size_t ran_ = 0;        // trials whose end was reported to the session
+  std::int64_t token_ = 0;     // of the last request for a trial
   std::set<std::string> built_;
   machine::CpuSet earlier_cpus_;  // that the last setup named
   machine::CpuSet stays_on_;      // the CPUs to which the session has moved the daemon
