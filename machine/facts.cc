@@ -261,6 +261,7 @@ Facts with_key(const json& facts) {
   Facts made{.host = host_of(facts), .facts_json = json_text(facts)};
   made.key = sha256_hex(made.facts_json);
   made.kind = stored_facts(made.facts_json).kind;
+  made.distribution = text_or(member(facts, "distribution"), "");
   return made;
 }
 

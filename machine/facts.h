@@ -17,8 +17,9 @@ struct Facts {
   // A JSON object with sorted keys, on one line. A fact that cannot be read is {"absent": reason}.
   // Equal machines in equal states give equal texts.
   std::string facts_json{};
-  std::string key{};   // SHA-256 of facts_json
-  std::string kind{};  // as in StoredFacts
+  std::string key{};           // SHA-256 of facts_json
+  std::string kind{};          // as in StoredFacts
+  std::string distribution{};  // "Debian GNU/Linux 12 (bookworm)"; "" if it is not known
 };
 
 // Never fails: a fact that can't be read is absent. `root` is a prefix for /proc, /sys and /etc,

@@ -423,6 +423,10 @@ STAB_MESSAGE(BuildRequest);
 STAB_MESSAGE(BuildReply);
 STAB_MESSAGE(RunRequest);
 STAB_MESSAGE(RunReply);
+STAB_MESSAGE(FetchRequest);
+STAB_MESSAGE(FetchReply);
+STAB_MESSAGE(KeepRequest);
+STAB_MESSAGE(KeepReply);
 STAB_MESSAGE(NodeReply);
 STAB_MESSAGE(LostReply);
 #undef STAB_VERB

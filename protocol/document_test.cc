@@ -36,6 +36,8 @@ constexpr std::string_view name_of<RunRequest> = "the work `run`";
 template <>
 constexpr std::string_view name_of<NextBuild> = "next build";
 template <>
+constexpr std::string_view name_of<Complete> = "record of a build";
+template <>
 constexpr std::string_view name_of<plan::Check> = "check";
 template <>
 constexpr std::string_view name_of<plan::OutputMeasure> = "output measure";
@@ -188,6 +190,8 @@ TEST(Document, HasAParagraphForEachMessage) {
   wanted.push_back(work<SetupRequest, SetupReply>());
   wanted.push_back(work<BuildRequest, BuildReply>());
   wanted.push_back(work<RunRequest, RunReply>());
+  wanted.push_back(work<FetchRequest, FetchReply>());
+  wanted.push_back(work<KeepRequest, KeepReply>());
   wanted.push_back(line<NodeReply>());
   wanted.push_back(line<LostReply>());
   for (const std::string& each : {part<Summary>(),
@@ -197,6 +201,7 @@ TEST(Document, HasAParagraphForEachMessage) {
                                   part<LogEntry>(),
                                   part<LogPlace>(),
                                   part<NextBuild>(),
+                                  part<Complete>(),
                                   part<KnownMachine>(),
                                   part<store::Calibration>(),
                                   part<plan::Check>(),

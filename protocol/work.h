@@ -174,6 +174,53 @@ BOOST_DESCRIBE_STRUCT(BuildReply, (),
                       (status, key, directory, out, binary_sha256, compilers, in_place, output,
                        error, duration_ns, tidied, no_room, readings))
 
+// A program that one node of a cluster has built travels to nodes of the same kind, whose caches have
+// the same path. The daemon passes it on in pieces, and never looks at it.
+
+// Asks the worker that has made the build for a piece.
+struct FetchRequest {
+  static constexpr Tag tag{.key = "kind", .value = "fetch"};
+  std::string cache{};
+  std::string key{};  // of a build that this worker has made or found
+  std::uint64_t offset = 0;
+};
+BOOST_DESCRIBE_STRUCT(FetchRequest, (), (cache, key, offset))
+struct FetchReply {
+  static constexpr Tag tag{.key = "kind", .value = "fetch"};
+  std::string error{};     // why the build can't travel; "" if it can
+  std::uint64_t size = 0;  // of the file ${OUT}
+  std::uint32_t mode = 0;  // its permissions
+  Complete complete{};
+  std::string bytes{};  // from the offset on, in base64
+};
+BOOST_DESCRIBE_STRUCT(FetchReply, (), (error, size, mode, complete, bytes))
+
+// Gives another worker a piece. The pieces come in their order. Without bytes, the request only asks
+// whether the build is in the cache already.
+struct KeepRequest {
+  static constexpr Tag tag{.key = "kind", .value = "keep"};
+  std::string cache{};
+  std::string key{};
+  std::string binary_sha256{};  // of BuildReply
+  std::uint64_t size = 0;
+  std::uint32_t mode = 0;
+  Complete complete{};
+  std::uint64_t offset = 0;
+  std::string bytes{};
+};
+BOOST_DESCRIBE_STRUCT(KeepRequest, (),
+                      (cache, key, binary_sha256, size, mode, complete, offset, bytes))
+struct KeepReply {
+  static constexpr Tag tag{.key = "kind", .value = "keep"};
+  std::string error{};        // why the build is not kept
+  bool is_there = false;      // it is in the cache, and has the digest
+  std::uint64_t arrived = 0;  // bytes, if it is not there yet
+};
+BOOST_DESCRIBE_STRUCT(KeepReply, (), (error, is_there, arrived))
+// The bytes of a piece before they are encoded. A piece fits into the buffers between the daemon and
+// the node, so the daemon does not wait for the network.
+inline constexpr std::size_t most_of_piece = std::size_t{96} << 10;
+
 // A worker on a node of a cluster says where it is before it answers its first request.
 struct NodeReply {
   static constexpr Tag tag{.key = "kind", .value = "node"};
@@ -227,9 +274,10 @@ struct RunReply : store::Trial {
 };
 BOOST_DESCRIBE_STRUCT(RunReply, (store::Trial), (token))
 
-using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest>;
+using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest, FetchRequest, KeepRequest>;
 // The last two answer no request.
-using WorkReply = std::variant<SetupReply, BuildReply, RunReply, NodeReply, LostReply>;
+using WorkReply =
+    std::variant<SetupReply, BuildReply, RunReply, FetchReply, KeepReply, NodeReply, LostReply>;
 
 // A worker's first request is a SetupRequest; this is its index in WorkRequest.
 inline constexpr std::size_t setup_index = 0;

@@ -54,6 +54,18 @@ TEST(Work, ARequestToRunGoesThereAndBack) {
     expect_equal(decode<RunRequest>(encode(request)).value(), request);
 }
 
+TEST(Work, ABuildThatTravelsGoesThereAndBack) {
+  for (const FetchReply& reply : {full_fetch_reply(), FetchReply()})
+    expect_equal(decode<FetchReply>(encode(reply)).value(), reply);
+  for (const KeepRequest& request : {full_keep(), KeepRequest()})
+    expect_equal(decode<KeepRequest>(encode(request)).value(), request);
+  // The largest piece is a line that a worker accepts.
+  FetchReply largest = full_fetch_reply();
+  largest.bytes = std::string((most_of_piece + 2) / 3 * 4, 'A');
+  EXPECT_TRUE(decode<FetchReply>(encode(largest)));
+  EXPECT_LT(encode(largest).size(), max_work_line);
+}
+
 TEST(Work, EachOptionalPartOfACheckIsSetOrNotByItself) {
   for (const auto member :
        {&plan::Check::stdout_sha256, &plan::Check::stdout_file, &plan::Check::command}) {

@@ -164,6 +164,25 @@ inline RunReply full_run_reply() {
   return reply;
 }
 
+inline FetchReply full_fetch_reply() {
+  return {.error = awkward,
+          .size = std::numeric_limits<std::uint64_t>::max(),
+          .mode = 0755,
+          .complete = {.binary_sha256 = "e3b0", .duration_ns = 5, .cpu_ns = 4},
+          .bytes = "AAECAw=="};
+}
+
+inline KeepRequest full_keep() {
+  return {.cache = "/c",
+          .key = "k1",
+          .binary_sha256 = "e3b0",
+          .size = 4,
+          .mode = 0755,
+          .complete = {.binary_sha256 = "e3b0", .duration_ns = 5, .cpu_ns = {}},
+          .offset = 1,
+          .bytes = "AAECAw=="};
+}
+
 // Compares all described members, so that no member is forgotten.
 template <class T>
 void expect_equal(const T& a, const T& b) {
@@ -178,7 +197,7 @@ void expect_equal(const T& a, const T& b) {
   });
 }
 
-// One of the six messages: a valid line, and a function that tells whether a line decodes as this
+// One of the ten messages: a valid line, and a function that tells whether a line decodes as this
 // message.
 struct Message {
   std::string kind;
@@ -195,6 +214,12 @@ inline std::vector<Message> messages() {
       {"build", encode(full_build_reply()), [](auto line) { return !!decode<BuildReply>(line); }},
       {"run", encode(full_run()), [](auto line) { return !!decode<RunRequest>(line); }},
       {"run", encode(full_run_reply()), [](auto line) { return !!decode<RunReply>(line); }},
+      {"fetch", encode(FetchRequest{.cache = "/c", .key = "k1", .offset = 7}),
+       [](auto line) { return !!decode<FetchRequest>(line); }},
+      {"fetch", encode(full_fetch_reply()), [](auto line) { return !!decode<FetchReply>(line); }},
+      {"keep", encode(full_keep()), [](auto line) { return !!decode<KeepRequest>(line); }},
+      {"keep", encode(KeepReply{.error = awkward, .is_there = true, .arrived = 9}),
+       [](auto line) { return !!decode<KeepReply>(line); }},
   };
 }
 

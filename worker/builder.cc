@@ -23,6 +23,7 @@
 #include <set>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -106,6 +107,9 @@ constexpr std::uint64_t max_build_output = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds most_tidying{60};
 constexpr unsigned most_attempts = 5;  // at an entry that others keep removing
 constexpr std::size_t key_digits = 32;
+// Larger programs are built on each machine.
+constexpr std::uint64_t most_travelling = std::uint64_t{1} << 30;
+constexpr std::chrono::seconds most_keeping{60};  // for locks, and for reading the program
 
 protocol::BuildReply failed(protocol::BuildReply reply, std::string why) {
   reply.status = store::BuildStatus::failed;
@@ -184,6 +188,21 @@ std::size_t builds_that_fit() {
   if (at == std::string::npos) return 0;
   const std::uint64_t kilobytes = std::strtoull(text->c_str() + at + name.size(), nullptr, 10);
   return kilobytes * 1024 / bytes_of_build;
+}
+
+bool is_key(std::string_view text) {
+  return text.size() == key_digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Why the build in this folder is not its program alone; "" if it is.
+std::string other_files_in(const std::string& folder) {
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::end(it);
+       it.increment(error))
+    if (const std::string name = it->path().filename(); name != "out" && name != "complete")
+      return fmt::format("the build has made {} beside ${{OUT}}", one_line(name, 100));
+  return error ? fmt::format("cannot read {}: {}", folder, error.message()) : "";
 }
 
 // Puts the folder of our own szc first in PATH, unless PATH has it already.
@@ -294,9 +313,7 @@ std::optional<protocol::BuildReply> Builder::cached(const CacheFolder& folder,
 // An experiment that continues after a kill uses its first builds again, even if the sources have
 // changed since.
 std::optional<protocol::BuildReply> Builder::known(const protocol::BuildRequest& request) {
-  const bool is_key = request.known_key.size() == key_digits &&
-                      request.known_key.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_key) return std::nullopt;
+  if (!is_key(request.known_key)) return std::nullopt;
   return cached({.cache = request.cache, .key = request.known_key}, request);
 }
 
@@ -485,6 +502,106 @@ protocol::BuildReply Builder::find_or_build(const protocol::BuildRequest& reques
     return *reply;
   }
   return failed({}, fmt::format("{} keeps being removed", folder.path));
+}
+
+protocol::FetchReply Builder::fetch(const protocol::FetchRequest& request) const {
+  const CacheFolder folder{.cache = request.cache, .key = request.key};
+  // Its lock keeps it in the cache.
+  if (!in_use_.contains(folder.path)) return {.error = "this worker has no such build"};
+  if (std::string others = other_files_in(folder.path); !others.empty())
+    return {.error = std::move(others)};
+  const auto text = read_file(folder.complete(), 1 << 20);
+  const auto record = text ? protocol::from_text<protocol::Complete>(*text)
+                           : Result<protocol::Complete>(std::unexpected(text.error()));
+  if (!record) return {.error = record.error().message};
+  const Fd file(open(folder.out().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return {.error = "${OUT} is not a file that can be read"};
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > most_travelling)
+    return {.error = fmt::format("${{OUT}} has more than {} MiB", most_travelling >> 20U)};
+  std::string bytes(
+      std::min(size - std::min(request.offset, size), std::uint64_t{protocol::most_of_piece}),
+      '\0');
+  std::size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = pread(file.get(), bytes.data() + got, bytes.size() - got,
+                            static_cast<off_t>(request.offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return {.error = "${OUT} can't be read to its end"};
+    got += static_cast<std::size_t>(n);
+  }
+  return {.size = size,
+          .mode = static_cast<std::uint32_t>(status.st_mode & 0777U),
+          .complete = *record,
+          .bytes = to_base64(bytes)};
+}
+
+protocol::KeepReply Builder::keep(const protocol::KeepRequest& request) {
+  if (!is_key(request.key)) return {.error = "that is not the key of a build"};
+  const CacheFolder folder{.cache = request.cache, .key = request.key};
+  if (request.bytes.empty()) {
+    arriving_.reset();
+    const auto there = cached(folder, {.cache = request.cache, .timeout = most_keeping});
+    if (there && there->binary_sha256 == request.binary_sha256) return {.is_there = true};
+    std::error_code error;
+    fs::create_directories(request.cache, error);
+    auto draft = Draft::make(request.cache);
+    if (!draft) return {.error = draft.error().message};
+    arriving_.emplace(std::move(*draft));
+    arriving_key_ = request.key;
+    arrived_ = 0;
+    return {};
+  }
+  if (!arriving_ || arriving_key_ != request.key || arrived_ != request.offset)
+    return {.error = "the pieces of the program do not come in their order"};
+  const auto bytes = from_base64(request.bytes);
+  if (!bytes) return {.error = bytes.error().message};
+  const Fd file(open((arriving_->path() + "/out").c_str(),
+                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const auto written =
+      file ? write_all(file.get(), *bytes) : Result<void>(fail_errno("cannot write to the cache"));
+  if (!written) {
+    arriving_.reset();
+    return {.error = written.error().message};
+  }
+  arrived_ += bytes->size();
+  if (arrived_ < request.size) return {.arrived = arrived_};
+  const auto put = put_in_cache(request);
+  arriving_.reset();
+  if (!put) return {.error = put.error().message};
+  return {.is_there = true};
+}
+
+// B2 of build_cache.h: the entry is complete before it has its name.
+Result<void> Builder::put_in_cache(const protocol::KeepRequest& request) {
+  const protocol::BuildRequest wanted{.cache = request.cache, .timeout = most_keeping};
+  const CacheFolder folder{.cache = request.cache, .key = request.key};
+  const std::string draft = arriving_->path();
+  if (chmod((draft + "/out").c_str(), request.mode & 0777U) != 0)
+    return fail_errno("cannot set the permissions of the program");
+  if (auto made =
+          write_file_atomically(draft + "/complete", protocol::to_text(request.complete, -1));
+      !made)
+    return made;
+  in_use_.erase(folder.path);  // our own lock would be in the way
+  auto lock = lock_entry(folder.path, Hold::alone, wait_of(wanted));
+  if (!lock)
+    return fail(
+        fmt::format("cannot lock {}.lock: another experiment uses this build", folder.path));
+  if (!remove_tree(folder.path)) return fail(fmt::format("cannot remove {}", folder.path));
+  std::error_code error;
+  fs::rename(draft, folder.path, error);
+  if (error) return fail(fmt::format("cannot rename {}: {}", draft, error.message()));
+  const auto there = folder.cached(false, reading_of(folder.key, wanted, stop_fd_));
+  if (!there || there->binary_sha256 != request.binary_sha256) {
+    remove_tree(folder.path);
+    return fail("the program that arrived has another digest");
+  }
+  if (!share(*lock, folder.path)) return fail(fmt::format("{} was removed", folder.path));
+  in_use_.insert_or_assign(folder.path, std::move(*lock));
+  return {};
 }
 
 protocol::BuildReply Builder::build_in(const CacheFolder& folder,

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -61,6 +62,14 @@ class Builder {
   // meanwhile and continue after this call. Each of them has a process of its own, because the end
   // of a build ends everything that it started.
   protocol::BuildReply build(const protocol::BuildRequest& request);
+  // The next two let a program travel to another machine whose cache has the same path.
+
+  // Returns a piece of the file ${OUT} of a build that this builder has made or found. Fails if the
+  // build made other files, too, because the program may need them.
+  [[nodiscard]] protocol::FetchReply fetch(const protocol::FetchRequest& request) const;
+  // Keeps a piece of such a program. After the last piece, the build is in the cache if the program
+  // has the digest that the request names; then the next build() with its key finds it.
+  protocol::KeepReply keep(const protocol::KeepRequest& request);
   // Whether a build is running that nobody has asked for yet.
   [[nodiscard]] bool runs_ahead() const;
   // Ends builds that nobody has asked for yet.
@@ -91,6 +100,7 @@ class Builder {
   Result<Sources> sources_for(const protocol::BuildRequest& request);
   protocol::BuildReply build_in(const CacheFolder& folder, const protocol::BuildRequest& request,
                                 const Sources& sources);
+  Result<void> put_in_cache(const protocol::KeepRequest& request);
 
   machine::Containment containment_;
   int stop_fd_;
@@ -100,7 +110,11 @@ class Builder {
   std::map<std::string, Fd> in_use_;      // locks of cache entries, until this process ends
   std::size_t at_once_ = 1;
   std::vector<Ahead> ahead_;  // in the order of their requests
-  Fd stops_ahead_{};          // becomes readable when the builds ahead must stop
+  // The build whose pieces arrive, and the bytes of its program that have arrived.
+  std::optional<Draft> arriving_{};
+  std::string arriving_key_{};
+  std::uint64_t arrived_ = 0;
+  Fd stops_ahead_{};  // becomes readable when the builds ahead must stop
   Fd stop_ahead_{};
   bool is_stopping_ = false;
 };

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <thread>
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/testing.h"
 #include "base/time.h"
@@ -188,6 +190,109 @@ TEST_F(BuilderTest, WhatIsNoKeyIsNotLookedFor) {
     again.known_key = key;
     EXPECT_EQ(fresh().build(again).out, first.out) << key;
   }
+}
+
+// Lets the program of a build travel from one cache to another one, as between two machines.
+// `change` changes the pieces on their way.
+protocol::KeepReply travel(const Builder& from, const std::string& cache,
+                           const protocol::BuildReply& built, Builder& to,
+                           const std::string& other_cache,
+                           const std::function<void(protocol::KeepRequest&)>& change = nullptr) {
+  protocol::KeepRequest keep{
+      .cache = other_cache, .key = built.key, .binary_sha256 = built.binary_sha256};
+  protocol::KeepReply kept = to.keep(keep);
+  while (kept.error.empty() && !kept.is_there) {
+    const auto piece = from.fetch({.cache = cache, .key = built.key, .offset = kept.arrived});
+    if (!piece.error.empty()) return {.error = piece.error};
+    keep.offset = kept.arrived;
+    keep.size = piece.size;
+    keep.mode = piece.mode;
+    keep.complete = piece.complete;
+    keep.bytes = piece.bytes;
+    if (change) change(keep);
+    kept = to.keep(keep);
+  }
+  return kept;
+}
+
+// More than two pieces.
+const std::string large = std::string(compile) + " && head -c 500000 /dev/zero >>${OUT}";
+
+TEST_F(BuilderTest, AProgramTravelsToAnotherMachineAndIsFoundThereByItsKey) {
+  Builder from = fresh();
+  const auto built = from.build(request(counted(large)));
+  ASSERT_EQ(built.status, BuildStatus::built) << built.output;
+  const std::string other = folder_ / "other";
+  Builder to = fresh();
+  const auto kept = travel(from, folder_ / "cache", built, to, other);
+  EXPECT_EQ(kept.error, "");
+  EXPECT_TRUE(kept.is_there);
+  // Neither its sources nor a compiler are needed there.
+  protocol::BuildRequest there = request("false");
+  there.directory = folder_ / "nowhere";
+  there.cache = other;
+  there.known_key = built.key;
+  const auto found = to.build(there);
+  EXPECT_EQ(found.status, BuildStatus::cached) << found.output;
+  EXPECT_EQ(found.key, built.key);
+  EXPECT_EQ(found.binary_sha256, built.binary_sha256);
+  EXPECT_EQ(found.duration_ns, built.duration_ns);
+  EXPECT_EQ(found.readings.size(), built.readings.size());
+  EXPECT_EQ(text_of(found.out), text_of(built.out));
+  EXPECT_EQ(output_of(found.out), "hello\n");
+  EXPECT_EQ(runs(), 1U);
+  // The next worker there has it, too.
+  Builder next = fresh();
+  EXPECT_TRUE(
+      next.keep({.cache = other, .key = built.key, .binary_sha256 = built.binary_sha256}).is_there);
+}
+
+TEST_F(BuilderTest, AProgramThatArrivesDamagedIsNotKept) {
+  Builder from = fresh();
+  const auto built = from.build(request(large));
+  ASSERT_EQ(built.status, BuildStatus::built) << built.output;
+  const std::string cache = folder_ / "cache";
+  const std::string other = folder_ / "other";
+  const auto flip = [](protocol::KeepRequest& keep) {
+    std::string bytes = from_base64(keep.bytes).value();
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    keep.bytes = to_base64(bytes);
+  };
+  {
+    Builder to = fresh();
+    EXPECT_EQ(travel(from, cache, built, to, other, flip).error,
+              "the program that arrived has another digest");
+    EXPECT_FALSE(fs::exists(other + "/" + built.key));
+    EXPECT_EQ(
+        travel(from, cache, built, to, other, [](protocol::KeepRequest& keep) { keep.offset += 3; })
+            .error,
+        "the pieces of the program do not come in their order");
+    EXPECT_NE(
+        travel(from, cache, built, to, other, [](protocol::KeepRequest& keep) { keep.bytes = "?"; })
+            .error,
+        "");
+    EXPECT_NE(to.keep({.cache = other, .key = "../x"}).error, "");
+    EXPECT_TRUE(travel(from, cache, built, to, other).is_there);
+  }
+  // Nothing is left of what did not arrive.
+  for (const auto& each : fs::directory_iterator(other))
+    EXPECT_TRUE(each.path().filename().string().starts_with(built.key)) << each.path();
+}
+
+TEST_F(BuilderTest, OnlyAProgramThatIsAllOfItsBuildTravels) {
+  Builder from = fresh();
+  Builder to = fresh();
+  const auto error_of = [&](const std::string& command) {
+    const auto built = from.build(request(command));
+    EXPECT_EQ(built.status, BuildStatus::built) << built.output;
+    return travel(from, folder_ / "cache", built, to, folder_ / "other").error;
+  };
+  EXPECT_EQ(error_of(std::string(compile) + " && echo more >${OUT}.data"),
+            "the build has made out.data beside ${OUT}");
+  EXPECT_EQ(error_of("true"), "${OUT} is not a file that can be read");
+  EXPECT_EQ(
+      from.fetch({.cache = folder_ / "cache", .key = "0123456789abcdef0123456789abcdef"}).error,
+      "this worker has no such build");
 }
 
 TEST_F(BuilderTest, AnotherCommandIsAnotherBuild) {

@@ -58,6 +58,10 @@ class Worker {
     if (!topology_) return std::nullopt;
     if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
       return only_without_leftovers(protocol::encode(builder_.build(*build)));
+    if (const auto* fetch = std::get_if<protocol::FetchRequest>(&*request))
+      return protocol::encode(builder_.fetch(*fetch));
+    if (const auto* keep = std::get_if<protocol::KeepRequest>(&*request))
+      return protocol::encode(builder_.keep(*keep));
     // No build may run at the same time as a trial.
     builder_.stop_ahead();
     const auto& run = std::get<protocol::RunRequest>(*request);

@@ -52,7 +52,7 @@ repetitions = 10
 warmup = 1
 [[benchmark]]
 name = "b"
-build = "cp /bin/sh \${OUT}"
+build = "cp /bin/sh \${OUT} && date +%N >>\${OUT}"
 sources = ["empty"]
 run = ["\${OUT}", "-c", "echo \$SLURMD_NODENAME; while [ -e /tmp/waits ]; do touch /tmp/began; sleep 0.05; done; sleep 0.1", "\${X}\${Y}"]
 [factor.x]
@@ -102,6 +102,9 @@ for node in n2 n3; do "$lab" on "$folder" "$node" rm -f /tmp/waits; done
 until_true "the experiment is done" equals "done" field "$id" state
 until_true "the allocations are freed" no_job
 
+# Each build makes another program, so one node has built it for all.
+[[ $(sql "SELECT count(*) FROM event WHERE experiment = $id AND kind = 'machine' AND text LIKE 'node n% got the program of ''b'' from node n%'") == 2 ]] ||
+  fail "the program did not travel: $(sql "SELECT kind, text FROM event WHERE experiment = $id")"
 trials() { sql "SELECT position, attempt, block, node, last, status, reason FROM trial WHERE experiment = $id ORDER BY position, attempt"; }
 # 33 blocks of four trials.
 [[ $(sql "SELECT count(*), count(DISTINCT position) FROM trial WHERE experiment = $id AND last = 1 AND status = 'ok'") == "132|132" ]] ||

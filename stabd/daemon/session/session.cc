@@ -61,6 +61,18 @@ std::string refusal_of(const protocol::NodeReply& reply) {
   return "";
 }
 
+std::string refusal_of(const protocol::FetchReply& reply) {
+  constexpr std::size_t most_encoded = (protocol::most_of_piece + 2) / 3 * 4;
+  if (!is_short_line(reply.error) || !is_short_line(reply.complete.binary_sha256) ||
+      reply.bytes.size() > most_encoded)
+    return "the piece of a build is not valid";
+  return "";
+}
+
+std::string refusal_of(const protocol::KeepReply& reply) {
+  return is_short_line(reply.error) ? "" : "the error is not a single short line";
+}
+
 std::string refusal_of(const protocol::BuildReply& reply) {
   constexpr std::size_t most_word = 64;
   constexpr std::size_t most_output = std::size_t{64} << 10;
@@ -295,6 +307,8 @@ void Session::worker_said(const std::string& line, std::size_t at) {
   if (!refusal.empty()) return bad(refusal);
   if (const auto* setup = std::get_if<protocol::SetupReply>(&*reply)) return set_up(place, *setup);
   if (const auto* build = std::get_if<protocol::BuildReply>(&*reply)) return built(place, *build);
+  if (const auto* piece = std::get_if<protocol::FetchReply>(&*reply)) return fetched(place, *piece);
+  if (const auto* keep = std::get_if<protocol::KeepReply>(&*reply)) return kept(place, *keep);
   // These two are handled above.
   if (!std::holds_alternative<protocol::RunReply>(*reply)) return;
   auto run = std::get<protocol::RunReply>(*reply);
@@ -364,6 +378,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   if (has_several()) {
     store::Node& node = node_named(place.node.node, experiment_.nodes);
     node.hardware = facts->kind;
+    if (!facts->kind.empty() && !facts->distribution.empty())
+      place.kind = fmt::format("{}, {}", facts->kind, facts->distribution);
     if (node.trial_cpus.empty() || may_be_elsewhere) node.trial_cpus = cpu_list;
   }
   if (!stored(store_.update_experiment(experiment_))) return;
@@ -563,6 +579,7 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
   place.has_worker = false;
   place.is_ready = false;
   place.asked.reset();
+  hand_over(place);
   if (plan_.machines && needs_worker(state_) &&
       !(place.lost && protocol::loss_named(place.lost->loss) == protocol::Loss::worker))
     return lost_node(place, how_on_head);
@@ -896,11 +913,12 @@ std::string Session::activity_of_all() const {
     const std::string node = !place.node.node.empty() ? place.node.node
                              : !place.home.empty()    ? place.home
                                                       : fmt::format("machine {}", place.index + 1);
-    const std::string doing = place.trial               ? trial_words(*place.trial)
-                              : !place.schedule->next() ? "finished"
-                              : place.is_ready          ? "ready"
-                              : place.node.node.empty() ? "waiting for the node"
-                                                        : "building";
+    const std::string doing = place.trial                   ? trial_words(*place.trial)
+                              : !place.schedule->next()     ? "finished"
+                              : place.is_ready              ? "ready"
+                              : place.node.node.empty()     ? "waiting for the node"
+                              : maker_for(place) != nullptr ? "getting the programs"
+                                                            : "building";
     words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", node, doing);
   }
   return words;

@@ -37,12 +37,16 @@
 //  E11 Each request for a trial has a token that no other request of the experiment has, whichever
 //      daemon sends it. An answer with another token comes from an attempt that was given up, or
 //      comes twice: it is never stored, and an event counts it.
+//  E12 Before the first trial, one place of each kind of machine makes the builds, and the others get
+//      its programs. A program that is not all of its build, or that does not arrive, is built at
+//      each place. No place builds for another one while trials run.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -70,6 +74,13 @@ namespace stab::daemon {
 // Whether the block is a warm-up block, and its number among those.
 using BlockId = std::pair<bool, std::uint32_t>;
 
+// A build that comes to a place from another one (E12).
+struct Arrival {
+  std::uint64_t offset = 0;  // of the next piece
+  std::uint64_t least = 0;   // so many bytes must have arrived when the place answers
+  bool wants_piece = false;  // nobody has been asked for it yet
+};
+
 // A place where trials of an experiment run: our own machine, or a node of a cluster. Everything
 // that belongs to its worker is here, so that a session can have several places.
 struct Place {
@@ -77,6 +88,12 @@ struct Place {
   std::unique_ptr<Schedule> schedule;  // the trials that run here
   Builds builds;                       // as they are here
   std::size_t next_build = 0;
+  // E12. Nodes with the same kind can run each other's programs; "": no other node can.
+  std::string kind;
+  std::optional<Arrival> arrival;      // of the next build
+  std::string arrived;                 // the key of the next build, if it has arrived; or ""
+  std::optional<std::size_t> serves;   // the place for which this one was asked for a piece
+  std::set<std::size_t> makes_itself;  // builds that can't come from elsewhere
   std::chrono::steady_clock::time_point builds_since{};
   machine::CpuChoice cpus;
   std::string simulator;  // the simulator's version if trials run under one
@@ -337,11 +354,20 @@ class Session {
   void ask(Place& place, const protocol::WorkRequest& request, std::chrono::nanoseconds within);
   void ask_for_build(Place& place);
   void built(Place& place, const protocol::BuildReply& reply);
+  // E12
+  bool comes_from_elsewhere(Place& place);
+  [[nodiscard]] const Place* maker_for(const Place& place) const;
+  void fetched(Place& from, const protocol::FetchReply& reply);
+  void kept(Place& place, const protocol::KeepReply& reply);
+  void build_itself(Place& place, const std::string& why);
+  void go_on_with_builds();
+  void hand_over(Place& place);
   bool same_as_elsewhere(const Place& place, const protocol::BuildReply& reply);
   bool same_as_before(const Place& place, const protocol::BuildReply& reply);
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   [[nodiscard]] static std::optional<std::chrono::nanoseconds> builds_left(const Place& place);
   void builds_complete(Place& place);
+  void begin_when_ready(const Place& place);
   void make_quiet(const Place& place);
   // Whether trials may begin on these nodes of a cluster, although some settings may not be quiet;
   // ends the experiment if they may not.
@@ -393,8 +419,9 @@ class Session {
   plan::Expansion expansion_;
   Surroundings& around_;
   State state_ = State::queued;
-  State before_ = State::queued;  // the state before this one
-  std::vector<Place> places_;     // never empty, and never of another size
+  State before_ = State::queued;                 // the state before this one
+  std::vector<Place> places_;                    // never empty, and never of another size
+  std::map<std::string, std::size_t> makers_{};  // E12: by the kind of machine
   // The place of each position; empty without several places.
   std::shared_ptr<const std::vector<std::uint8_t>> machine_of_;
   bool changed_ = false;  // settings of the machine may have been changed

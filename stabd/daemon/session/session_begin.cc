@@ -33,6 +33,7 @@ constexpr std::chrono::seconds setup_deadline{60};
 void Session::start() {
   apply(Event::start, "");
   for (Place& place : places_) {
+    hand_over(place);
     place.has_whole_blocks = false;
     place.builds = collect_builds(plan_, expansion_);
     place.next_build = 0;
@@ -289,6 +290,7 @@ bool times_builds(const plan::Plan& plan) {
 
 void Session::ask_for_build(Place& place) {
   if (place.next_build >= place.builds.slots.size()) return builds_complete(place);
+  if (comes_from_elsewhere(place)) return;
   const BuildSlot& slot = place.builds.slots[place.next_build];
   const plan::Benchmark& benchmark = plan_.benchmarks[slot.benchmark];
   protocol::BuildRequest request{
@@ -303,6 +305,10 @@ void Session::ask_for_build(Place& place) {
       .cache_limit = place.next_build + 1 == place.builds.slots.size() ? around_.cache_limit() : 0};
   auto rest = std::span(place.builds.slots).subspan(place.next_build + 1);
   if (times_builds(plan_)) rest = {};
+  if (!place.arrived.empty()) {
+    request.known_key = std::exchange(place.arrived, "");
+    rest = {};  // they come from elsewhere, too
+  }
   std::size_t bytes = 0;
   for (const BuildSlot& each : rest.first(std::min(rest.size(), most_next_builds))) {
     const plan::Benchmark& its = plan_.benchmarks[each.benchmark];
@@ -387,14 +393,20 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
   slot.took = nanoseconds(reply.duration_ns);
   slot.readings = reply.readings;
   if (!reply.tidied.empty()) note("cache", reply.tidied);
-  if (!stored(store_.add_build({.experiment = experiment_.id,
-                                .key = reply.key,
-                                .benchmark = benchmark,
-                                .command = slot.command,
-                                .status = reply.status,
-                                .binary_sha256 = reply.binary_sha256,
-                                .output = reply.output,
-                                .duration_ns = reply.duration_ns})))
+  // The row of the place that has made it stays.
+  const bool is_stored = reply.status == store::BuildStatus::cached &&
+                         std::ranges::any_of(places_, [&](const Place& other) {
+                           return &other != &place && other.next_build > place.next_build &&
+                                  other.builds.slots[place.next_build].key == reply.key;
+                         });
+  if (!is_stored && !stored(store_.add_build({.experiment = experiment_.id,
+                                              .key = reply.key,
+                                              .benchmark = benchmark,
+                                              .command = slot.command,
+                                              .status = reply.status,
+                                              .binary_sha256 = reply.binary_sha256,
+                                              .output = reply.output,
+                                              .duration_ns = reply.duration_ns})))
     return;
   if (failed) {
     const bool is_on_node = !place.node.node.empty();
@@ -416,6 +428,152 @@ void Session::built(Place& place, const protocol::BuildReply& reply) {
   if (reply.status == store::BuildStatus::built && !place.lost_position) place.losses = 0;
   ++place.next_build;
   ask_for_build(place);
+}
+
+// E12: how programs get to a place from another one of its kind. The place asks whether it has the
+// program already. If not, it gets piece after piece from the other place, which answers one request
+// at a time.
+
+namespace {
+
+constexpr std::chrono::minutes piece_deadline{2};
+
+}  // namespace
+
+// The other place that makes the builds for this one; nullptr if this one makes its builds itself.
+const Place* Session::maker_for(const Place& place) const {
+  const auto maker = makers_.find(place.kind);
+  return maker == makers_.end() || maker->second == place.index ? nullptr : &places_[maker->second];
+}
+
+// Whether the place's next build comes from elsewhere. If the other place is not ready, nothing is
+// asked now.
+bool Session::comes_from_elsewhere(Place& place) {
+  if (!has_several() || state_ != State::building || place.kind.empty() ||
+      place.makes_itself.contains(place.next_build) || !place.arrived.empty())
+    return false;
+  makers_.try_emplace(place.kind, place.index);
+  const Place* const maker = maker_for(place);
+  if (maker == nullptr) return false;
+  const BuildSlot& slot = maker->builds.slots[place.next_build];
+  if (plan::uses_tree(plan_, plan_.benchmarks[slot.benchmark])) return false;
+  if (!maker->is_ready) return true;
+  // What failed there may not fail here, and a build without a program leaves its result elsewhere.
+  if (!slot.usable || slot.binary_sha256.empty()) return false;
+  if (place.arrival) return true;
+  place.arrival.emplace();
+  ask(place,
+      protocol::KeepRequest{
+          .cache = place.node.cache, .key = slot.key, .binary_sha256 = slot.binary_sha256},
+      piece_deadline + around_.loss_patience());
+  return true;
+}
+
+// All places that wait for something go on, if they can.
+void Session::go_on_with_builds() {
+  for (Place& place : places_) {
+    const bool waits = place.has_worker && !place.asked && !place.is_ready && !place.lost;
+    if (state_ != State::building || !waits) continue;
+    if (!place.arrival) {
+      ask_for_build(place);
+      continue;
+    }
+    const Place* const maker = maker_for(place);
+    if (maker == nullptr || !place.arrival->wants_piece) continue;
+    Place& from = places_[maker->index];
+    if (!from.has_worker || from.asked || !from.is_ready || from.lost) continue;
+    place.arrival->wants_piece = false;
+    from.serves = place.index;
+    ask(from,
+        protocol::FetchRequest{.cache = from.node.cache,
+                               .key = from.builds.slots[place.next_build].key,
+                               .offset = place.arrival->offset},
+        piece_deadline + around_.loss_patience());
+  }
+}
+
+void Session::fetched(Place& from, const protocol::FetchReply& reply) {
+  const auto to = std::exchange(from.serves, std::nullopt);
+  Place* const place = to ? &places_[*to] : nullptr;
+  // The other place may have been lost meanwhile, and may have begun again.
+  if (place == nullptr || maker_for(*place) != &from || !place->has_worker || place->asked ||
+      !place->arrival || place->arrival->wants_piece) {
+    go_on_with_builds();
+    return begin_when_ready(from);
+  }
+  if (!reply.error.empty() || reply.bytes.empty()) {
+    build_itself(*place, reply.error.empty() ? "${OUT} is empty" : reply.error);
+    return go_on_with_builds();
+  }
+  const BuildSlot& slot = from.builds.slots[place->next_build];
+  place->arrival->least = place->arrival->offset + 1;
+  ask(*place,
+      protocol::KeepRequest{.cache = place->node.cache,
+                            .key = slot.key,
+                            .binary_sha256 = slot.binary_sha256,
+                            .size = reply.size,
+                            .mode = reply.mode,
+                            .complete = reply.complete,
+                            .offset = place->arrival->offset,
+                            .bytes = reply.bytes},
+      piece_deadline + around_.loss_patience());
+  go_on_with_builds();
+}
+
+void Session::kept(Place& place, const protocol::KeepReply& reply) {
+  const Place* const maker = maker_for(place);
+  if (!place.arrival || maker == nullptr) {  // the other place was lost meanwhile
+    place.arrival.reset();
+  } else if (!reply.error.empty()) {
+    return build_itself(place, reply.error);
+  } else if (reply.is_there) {
+    const BuildSlot& slot = maker->builds.slots[place.next_build];
+    place.arrived = slot.key;
+    if (place.arrival->least > 0)
+      note("machine", fmt::format("node {} got the program of '{}' from node {}", place.node.node,
+                                  plan_.benchmarks[slot.benchmark].name, maker->node.node));
+    place.arrival.reset();
+  } else if (reply.arrived < place.arrival->least) {
+    return build_itself(place, "a piece of it has not arrived");
+  } else {
+    place.arrival->offset = reply.arrived;
+    place.arrival->wants_piece = true;
+  }
+  go_on_with_builds();
+}
+
+void Session::build_itself(Place& place, const std::string& why) {
+  const Place* const maker = maker_for(place);
+  const BuildSlot& slot = place.builds.slots[place.next_build];
+  note("machine",
+       fmt::format("node {} builds '{}' itself, because the program can't come from node {}: {}",
+                   place.node.node, plan_.benchmarks[slot.benchmark].name,
+                   maker == nullptr ? "(none)" : maker->node.node, why));
+  place.arrival.reset();
+  place.makes_itself.insert(place.next_build);
+  ask_for_build(place);
+}
+
+// The place has no worker any more. If it has made builds for others, one of these makes them now,
+// if possible one that has them already.
+void Session::hand_over(Place& place) {
+  const bool was_maker = makers_.contains(place.kind) && maker_for(place) == nullptr;
+  const std::string kind = std::exchange(place.kind, "");
+  place.arrival.reset();
+  place.arrived.clear();
+  place.serves.reset();
+  place.makes_itself.clear();
+  if (!was_maker) return;
+  makers_.erase(kind);
+  const Place* next = nullptr;
+  for (Place& other : places_) {
+    if (other.kind != kind || !other.has_worker) continue;
+    other.arrival.reset();  // the new one's program may have other bytes
+    if (next == nullptr || (other.is_ready && !next->is_ready)) next = &other;
+  }
+  if (next == nullptr) return;
+  makers_.emplace(kind, next->index);
+  go_on_with_builds();
 }
 
 // An estimate that assumes that no further build is in the cache. Empty before the first build has
@@ -459,7 +617,14 @@ void Session::builds_complete(Place& place) {
     if (!may_be_loud({&place, 1})) return;
     return continue_at(place);
   }
-  if (!std::ranges::all_of(places_, &Place::is_ready)) return;  // E10
+  go_on_with_builds();
+  begin_when_ready(place);
+}
+
+// E10. A place that has been asked for a piece of a program answers first.
+void Session::begin_when_ready(const Place& place) {
+  const auto may_begin = [](const Place& each) { return each.is_ready && !each.asked; };
+  if (state_ != State::building || !std::ranges::all_of(places_, may_begin)) return;
   trials_since_ = steady_clock::now();
   finished_then_ = counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {

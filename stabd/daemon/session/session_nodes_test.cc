@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A session with several places, each with a worker on a node of its own.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/base64.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {
@@ -25,6 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 constexpr std::size_t places = 3;
+const std::string program = "the bytes of a program";  // three pieces
 const std::string three_nodes = "[machines]\nengine = \"slurm\"\nnodes = 3\n";
 const std::string on_three = two_levels + three_nodes;
 
@@ -58,8 +61,16 @@ class Cluster : public Around {
       seats_[place].checks = setup->check_knobs;
       seats_[place].earlier_cpus = setup->earlier_cpus;
     }
-    if (const auto* build = std::get_if<protocol::BuildRequest>(&*request))
+    if (const auto* build = std::get_if<protocol::BuildRequest>(&*request)) {
       seats_[place].command = build->command;
+      seats_[place].known_key = build->known_key;
+    }
+    if (const auto* fetch = std::get_if<protocol::FetchRequest>(&*request)) {
+      EXPECT_EQ(session_->state(), State::building) << "E12";
+      seats_[place].offset = fetch->offset;
+    }
+    if (const auto* keep = std::get_if<protocol::KeepRequest>(&*request))
+      seats_[place].keep = *keep;
     if (const auto* run = std::get_if<protocol::RunRequest>(&*request)) {
       EXPECT_TRUE(tokens_.insert(run->token).second) << "E11";
       seats_[place].token = run->token;
@@ -84,15 +95,27 @@ class Cluster : public Around {
       if (seat.stops) return;
       return say(place,
                  SetupReply{.trial_cpus = seat.node == "n2" ? "2" : "1",
-                            .machine_facts = fmt::format(R"({{"host":"{}"}})", seat.node),
+                            .machine_facts = facts_of(seat.node),
                             .grade = seat.node == "n2" ? "poor" : "good",
                             .examined = "as " + seat.node,
                             .loud = seat.checks && seat.node == loud_node_ ? "ksm: it is 1" : ""});
     }
-    if (*asked == Kind::build)
+    if (*asked == Kind::build && arrived_[seat.node].contains(seat.known_key))
+      return say(place, BuildReply{.status = store::BuildStatus::cached,
+                                   .key = seat.known_key,
+                                   .binary_sha256 = arrived_[seat.node][seat.known_key]});
+    if (*asked == Kind::build) {
+      ++builds_[seat.node];
       return say(place, BuildReply{.status = store::BuildStatus::built,
                                    .key = seat.command + seat.compiler,
                                    .binary_sha256 = seat.command + seat.bytes});
+    }
+    if (*asked == Kind::fetch)
+      return say(place, protocol::FetchReply{.error = fetch_error_,
+                                             .size = program.size(),
+                                             .mode = 0755,
+                                             .bytes = to_base64(program.substr(seat.offset, 8))});
+    if (*asked == Kind::keep) return say(place, keep(place));
     ++measured_;
     say(place, ran(place));
     if (again_) run_again();  // the next turn of the loop
@@ -103,6 +126,35 @@ class Cluster : public Around {
     reply.status = TrialStatus::ok;
     reply.wall_ns = wall_ns_;
     return reply;
+  }
+  // A node keeps a piece of a program.
+  protocol::KeepReply keep(std::size_t place) {
+    Seat& seat = seats_[place];
+    if (seat.keep.bytes.empty()) {
+      seat.got.clear();
+      return {.is_there = arrived_[seat.node].contains(seat.keep.key)};
+    }
+    EXPECT_EQ(seat.keep.offset, seat.got.size());
+    if (loses_pieces_) return {.arrived = seat.got.size()};
+    seat.got += from_base64(seat.keep.bytes).value();
+    if (seat.got.size() < seat.keep.size) return {.arrived = seat.got.size()};
+    EXPECT_EQ(seat.got, program);
+    arrived_[seat.node][seat.keep.key] = seat.keep.binary_sha256;
+    return {.is_there = true};
+  }
+  [[nodiscard]] std::string facts_of(const std::string& node) const {
+    const auto cpu = cpus_.find(node);
+    return cpu == cpus_.end()
+               ? fmt::format(R"({{"host":"{}"}})", node)
+               : fmt::format(R"({{"cpu_model":"{}","distribution":"Debian 12","host":"{}",)"
+                             R"("topology":{{"cores":2,"cpus":2,"packages":1}}}})",
+                             cpu->second, node);
+  }
+  [[nodiscard]] std::vector<std::string> noted(const std::string& words) {
+    std::vector<std::string> texts;
+    for (const store::Event& event : store_->events(id_).value())
+      if (event.kind == "machine" && event.text.contains(words)) texts.push_back(event.text);
+    return texts;
   }
   // Trials end at these places within one turn of the loop.
   void end_trials_at(const std::vector<std::size_t>& which) {
@@ -154,6 +206,10 @@ class Cluster : public Around {
     std::optional<Kind> asked{};
     std::string node{};
     std::string command{};
+    std::string known_key{};
+    std::uint64_t offset = 0;  // of the piece that is fetched
+    protocol::KeepRequest keep{};
+    std::string got{};  // of the program that arrives
     std::int64_t token = 0;
     std::string compiler{};
     std::string bytes{};  // of the programs that it builds
@@ -165,6 +221,11 @@ class Cluster : public Around {
   std::int64_t wall_ns_ = 1000;  // reported for each trial
   std::size_t turn_ = 0;
   std::vector<std::string> told_;
+  std::map<std::string, std::string> cpus_;  // of nodes whose hardware is known
+  std::map<std::string, int> builds_;        // that a node has made
+  std::map<std::string, std::map<std::string, std::string>> arrived_;  // node, key, digest
+  std::string fetch_error_;
+  bool loses_pieces_ = false;
   std::set<std::int64_t> tokens_;  // of all requests for trials
   std::string loud_node_;          // the worker there finds a knob that is not quiet
 };
@@ -502,6 +563,101 @@ TEST_F(NodesTest, ANewDaemonGoesOnWithTheSameNodes) {
   EXPECT_THAT(asked, UnorderedElementsAre("n1", "n2", "n3"));
   cluster_.run();
   expect_whole();
+}
+
+// E12. The plan has two builds.
+class BuildsTest : public NodesTest {
+ protected:
+  BuildsTest() { cluster_.cpus_ = {{"n1", "a CPU"}, {"n2", "a CPU"}, {"n3", "a CPU"}}; }
+  [[nodiscard]] int all_builds() const {
+    int all = 0;
+    for (const auto& [node, count] : cluster_.builds_) all += count;
+    return all;
+  }
+};
+
+TEST_F(BuildsTest, OneNodeOfAKindBuildsAndTheOthersGetItsPrograms) {
+  cluster_.reach_trials();
+  EXPECT_EQ(all_builds(), 2);
+  EXPECT_EQ(cluster_.builds_.size(), 1U);
+  EXPECT_EQ(cluster_.noted("got the program of 'built' from node n").size(), 4U);
+  const auto rows = cluster_.store_->builds(cluster_.id_).value();
+  EXPECT_EQ(rows.size(), 2U);
+  for (const store::Build& row : rows) EXPECT_EQ(row.status, store::BuildStatus::built);
+  // A node that is lost later finds its programs.
+  for (const std::size_t place : {0, 1, 2})
+    if (!cluster_.builds_.contains(cluster_.seats_[place].node)) cluster_.lose(place);
+  cluster_.run();
+  expect_whole();
+  EXPECT_EQ(all_builds(), 2);
+  EXPECT_EQ(cluster_.noted("got the program of").size(), 4U);
+}
+
+TEST_F(BuildsTest, NodesOfAnotherKindBuildForThemselves) {
+  cluster_.cpus_["n3"] = "another CPU";
+  cluster_.reach_trials();
+  EXPECT_EQ(cluster_.builds_["n3"], 2);
+  EXPECT_EQ(all_builds(), 4);
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(BuildsTest, NodesOfUnknownHardwareBuildForThemselves) {
+  cluster_.cpus_.clear();
+  cluster_.reach_trials();
+  EXPECT_EQ(all_builds(), 6);
+}
+
+TEST_F(BuildsTest, AProgramThatCannotTravelIsBuiltOnEachNode) {
+  cluster_.fetch_error_ = "the build has made out.data beside ${OUT}";
+  cluster_.reach_trials();
+  EXPECT_EQ(all_builds(), 6);
+  EXPECT_EQ(cluster_.noted("itself, because the program can't come from node n").size(), 4U);
+  EXPECT_EQ(cluster_.noted(": the build has made out.data").size(), 4U);
+  cluster_.run();
+  expect_whole();
+}
+
+TEST_F(BuildsTest, AProgramWhosePiecesDoNotArriveIsBuiltOnEachNode) {
+  cluster_.loses_pieces_ = true;
+  cluster_.reach_trials();
+  EXPECT_EQ(all_builds(), 6);
+  EXPECT_EQ(cluster_.noted(": a piece of it has not arrived").size(), 4U);
+}
+
+// The builds of a plan whose trials use the copy of the sources stay where they are.
+TEST(Builds, ThatKeepTheirSourcesAreMadeOnEachNode) {
+  std::string plan = on_three;
+  plan.replace(plan.find("run = [\"${OUT}\"]"), 16, "run = [\"${OUT}\", \"${DIR}/in\"]");
+  Cluster cluster(plan);
+  cluster.cpus_ = {{"n1", "a CPU"}, {"n2", "a CPU"}, {"n3", "a CPU"}};
+  cluster.reach_trials();
+  for (const char* node : {"n1", "n2", "n3"}) EXPECT_EQ(cluster.builds_[node], 2) << node;
+}
+
+// Whichever node is lost, and whenever.
+TEST(Builds, ArriveWhateverNodeIsLostMeanwhile) {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    std::mt19937 random(seed);
+    Cluster cluster;
+    cluster.cpus_ = {{"n1", "a CPU"}, {"n2", "a CPU"}, {"n3", "a CPU"}, {"n4", "a CPU"}};
+    cluster.session_->start();
+    int losses = 0;
+    for (int i = 0; i < 3000 && cluster.session_->state() != State::running; ++i) {
+      const std::size_t place = random() % places;
+      const bool loses = losses < 4 && random() % 12 == 0;
+      if (loses && cluster.seats_[place].works && !cluster.seats_[place].stops) {
+        ++losses;
+        cluster.lose(place);
+      } else {
+        cluster.step({place, (place + 1) % places, (place + 2) % places});
+      }
+    }
+    ASSERT_EQ(cluster.session_->state(), State::running) << seed << ": " << cluster.row().reason;
+    cluster.run();
+    EXPECT_EQ(cluster.row().state, "done") << seed << ": " << cluster.row().reason;
+    EXPECT_EQ(cluster.session_->counts().ok, 36U) << seed;
+  }
 }
 
 TEST_F(NodesTest, NodesWithOtherCompilersAreRefused) {

@@ -89,7 +89,7 @@ stop = { rule = "sequential", min = 5, max = 7, looks = 2 }
 when = "involuntary_switches_per_s > 50"
 )";
 
-enum class Kind { setup, build, run };
+enum class Kind { setup, build, run, fetch, keep };
 
 // Everything around a session. A request of the session waits here until the test answers it.
 class Around : public Surroundings {
