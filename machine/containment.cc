@@ -333,6 +333,13 @@ Containment best_containment() {
   return allowed ? Containment::pid_namespace : Containment::process_tree;
 }
 
+std::string words_about_rights(std::uint32_t uid, bool privileged) {
+  if (uid != 0) return "";
+  if (privileged) return "builds and trials run with root's rights";
+  return "builds and trials run as root without capabilities, but they can change root's files: to "
+         "protect these files, run the plan as another user";
+}
+
 bool give_up_privileges() {
   empty_bounding_set();
   return give_up_capabilities();

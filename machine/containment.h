@@ -73,6 +73,9 @@ struct Contained {
   Fd pidfd;  // readable when it has ended and, in a namespace, all its descendants have
 };
 
+// Says what the builds and trials of a plan may do if root submits the plan; "" for other users.
+std::string words_about_rights(std::uint32_t uid, bool privileged);
+
 // Drops this process's capabilities, so that nothing that it executes gains rights, as in a trial
 // without privileges. Returns false if the kernel refuses.
 bool give_up_privileges();

@@ -212,6 +212,12 @@ TEST_P(ContainmentTest, APrivilegedOneKeepsWhatRootHas) {
   waitpid(worker->pid, nullptr, 0);
 }
 
+TEST(Rights, OfRootsBuildsAndTrialsAreSaidAndOfOthersNothing) {
+  EXPECT_THAT(words_about_rights(0, false), ::testing::HasSubstr("as root without capabilities"));
+  EXPECT_THAT(words_about_rights(0, true), ::testing::HasSubstr("with root's rights"));
+  EXPECT_EQ(words_about_rights(1000, false), "");
+}
+
 TEST(ContainmentNamespace, ItsEndIsTheEndOfAllThatItStarted) {
   if (best_containment() != Containment::pid_namespace)
     GTEST_SKIP() << "pid namespaces are not allowed here";

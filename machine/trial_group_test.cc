@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -66,6 +67,17 @@ bool use_file_in_memory(std::uint64_t bytes) {
   return true;
 }
 
+bool use_pipes(std::uint64_t bytes) {
+  const std::string text(mib, 'x');
+  for (std::uint64_t i = 0; i < bytes / mib; ++i) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0 || fcntl(ends[1], F_SETPIPE_SZ, mib) < 0 ||
+        !write_all(ends[1], text))
+      return false;
+  }
+  return true;
+}
+
 TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
   ASSERT_TRUE(group_->bound(64 * mib, 0));
   EXPECT_EQ(in_group([] { return use_file_in_memory(20 * mib) ? 0 : 1; }), 0);
@@ -78,6 +90,18 @@ TEST_F(TrialGroupTest, WhatReachesTheLimitOfMemoryIsKnown) {
   ASSERT_TRUE(group_->bound(0, 0));
   EXPECT_EQ(in_group([] { return use_file_in_memory(200 * mib) ? 0 : 1; }), 0);
   EXPECT_EQ(group_->reached(), "");
+}
+
+TEST_F(TrialGroupTest, WhatIsHeldInPipesCountsForTheLimitOfMemory) {
+  if (read_file("/proc/cmdline", 1 << 16).value_or("").contains("nokmem"))
+    GTEST_SKIP() << "this kernel does not count its own memory";
+  if (in_group([] { return use_pipes(60 * mib) ? 0 : 1; }) != 0)
+    GTEST_SKIP() << "this process may not have pipes with so much memory";
+  ASSERT_TRUE(group_->bound(24 * mib, 0));
+  EXPECT_EQ(in_group([] { return use_pipes(8 * mib) ? 0 : 1; }), 0);
+  EXPECT_EQ(group_->reached(), "");
+  EXPECT_NE(in_group([] { return use_pipes(60 * mib) ? 0 : 1; }), 0);
+  EXPECT_THAT(group_->reached(), HasSubstr("limit for memory"));
 }
 
 // In a small container it is fewer.

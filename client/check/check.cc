@@ -28,6 +28,7 @@
 #include "design/model.h"
 #include "design/resolve.h"
 #include "design/trial_list.h"
+#include "machine/containment.h"
 #include "machine/quiet/doctor.h"
 #include "machine/simulator.h"
 #include "machine/topology.h"
@@ -444,6 +445,7 @@ ordered_json as_json(const Design& design) {
                     : ordered_json(std::map(design.nodes.begin(), design.nodes.end()))},
       {"about_nodes", design.about_nodes},
       {"cpus_here", cpus_json(design.plan)},
+      {"rights", machine::words_about_rights(geteuid(), design.plan.privileges)},
       {"warmup_trials", design.warmups},
       {"builds", design.builds},
       {"revisions", report::value_json(revisions(design.plan))},
@@ -538,6 +540,9 @@ void print(const Design& design) {
                fmt::join(cpus->reasons, "; "));
   for (const auto& [name, state] : design.nodes) fmt::print("  {}: {}\n", name, state);
   for (const std::string& words : design.about_nodes) fmt::print("  {}\n", words);
+  if (const std::string rights = machine::words_about_rights(geteuid(), design.plan.privileges);
+      !rights.empty())
+    fmt::print("{}\n", rights);
   fmt::print("random layouts: {}\n", runtime_text(design));
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -68,6 +69,37 @@ TEST_F(Shares, NoConnectionIsAStandardStream) {
   for (const char* number : {"0", "1", "2"})
     EXPECT_THAT(fs::read_symlink("/proc/" + std::to_string(daemon_) + "/fd/" + number).string(),
                 Not(HasSubstr("socket:")));
+}
+
+// Such memory is mapped by no process and lies in no file.
+TEST_F(Shares, MemoryInPipesCountsForTheLimitOfMemory) {
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+  if (as(ada, {"logs", "1"}).out.contains("trials have no cgroup"))
+    GTEST_SKIP() << "this machine gives stabd no cgroups";
+  if (read_file("/proc/cmdline", 1 << 16).value_or("").contains("nokmem"))
+    GTEST_SKIP() << "this kernel does not count its own memory";
+  const auto setting = [](const char* name) {
+    return std::atoi(read_file(std::string("/proc/sys/fs/") + name, 100).value_or("").c_str());
+  };
+  const int pages = setting("pipe-user-pages-soft");
+  if (setting("pipe-max-size") < 1 << 20 || (pages != 0 && pages < 16384))
+    GTEST_SKIP() << "users may not have pipes with so much memory here";
+  // 1031 is F_SETPIPE_SZ.
+  const std::string fill =
+      "my $x = 'x' x 1048576; my @pipes; for (1..$ARGV[0]) { pipe(my $r, my $w) or die; "
+      "fcntl($w, 1031, 1048576) or die; syswrite($w, $x) == 1048576 or die; "
+      "push @pipes, $r, $w }";
+  lab_.write("61234/fill.pl", fill + "\n");
+  lab_.write("61234/pipes.toml",
+             "[experiment]\nname = \"pipes\"\n[defaults]\nrepetitions = 2\n"
+             "memory_limit = \"32MiB\"\noutput_limit = \"64KiB\"\n"
+             "[[benchmark]]\nname = \"many\"\nrun = [\"perl\", \"fill.pl\", \"56\"]\n"
+             "[[benchmark]]\nname = \"few\"\nrun = [\"perl\", \"fill.pl\", \"2\"]\n");
+  as(ada, {"submit", "--wait", lab_.path("61234/pipes.toml")});
+  const json trials = json::parse(as(ada, {"export", "--format", "json", "2"}).out);
+  EXPECT_FALSE(trials.empty());
+  for (const json& trial : trials)
+    EXPECT_EQ(trial["status"], trial["benchmark"] == "few" ? "ok" : "over_limit") << trial;
 }
 
 // Archives go through the daemon; files are their users' own.

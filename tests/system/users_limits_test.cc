@@ -16,6 +16,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -653,6 +654,108 @@ TEST_F(Users, AreLetGoWhenTheySayNothingAndDoNotWatch) {
   while (as(ada, {"list"}).code != 0) usleep(100'000);
   ASSERT_EQ(as(0, {"resume", "--queue"}).code, 0);
   EXPECT_EQ(end_of(watch), 0);
+}
+
+// A program that hinders its parent in every way that a process of the same user has. The file
+// "told" says how many ways worked. The signals come last.
+constexpr const char* hinder_parent = R"c(
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(void) {
+  const pid_t parent = getppid();
+  const struct rlimit nothing = {0, 0};
+  const struct sched_param none = {0};
+  FILE* const told = fopen("told", "w");
+  cpu_set_t ours;
+  CPU_ZERO(&ours);
+  CPU_SET(sched_getcpu(), &ours);
+  int worked = sched_setaffinity(parent, sizeof ours, &ours) == 0;
+  worked += setpriority(PRIO_PROCESS, parent, 19) == 0;
+  worked += sched_setscheduler(parent, SCHED_IDLE, &none) == 0;
+  for (int resource = 0; resource < RLIM_NLIMITS; ++resource)
+    worked += prlimit(parent, resource, &nothing, NULL) == 0;
+  if (told == NULL || fprintf(told, "%d\n", worked) < 0 || fclose(told) != 0) return 1;
+  for (int signal = 1; signal < 65; ++signal) kill(parent, signal);
+  return 0;
+}
+)c";
+
+TEST_F(Users, WhoseTrialHindersItsWorkerHinderNobodyElse) {
+  const std::string own = lab_.path("61234/");
+  ASSERT_EQ(chown(own.c_str(), ada, ada), 0);
+  lab_.write("61234/hinder.c", hinder_parent);
+  lab_.write("61234/hinder.toml",
+             "[experiment]\nname = \"hinder\"\n[[benchmark]]\nname = \"b\"\ntimeout = \"5s\"\n"
+             "build = \"cc -o ${OUT} hinder.c\"\nsources = [\"hinder.c\"]\nrun = [\"${OUT}\"]\n"
+             "repetitions = 2\n");
+  for (const bool isolated : {true, false}) {
+    SCOPED_TRACE(isolated);
+    if (!isolated) {
+      kill(daemon_, SIGTERM);
+      ASSERT_EQ(end_of(daemon_), 0);
+      start_daemon({"--no-namespaces"});
+    }
+    as(ada, {"submit", "--wait", lab_.path("61234/hinder.toml")});
+    const Output next = as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)});
+    EXPECT_EQ(next.code, 0) << next.err;
+    const std::string state =
+        json::parse(as(ada, {"list", "--json"}).out).back()["state"].get<std::string>();
+    EXPECT_TRUE(state == "done" || state == "failed") << state;
+    EXPECT_GT(std::atoi(read_file(own + "told", 100).value_or("").c_str()), 0) << "nothing worked";
+    std::filesystem::remove(own + "told");
+  }
+}
+
+// The processes of this user that are named like this.
+int processes_of(uid_t user, const std::string& name) {
+  const std::string user_line = "\nUid:\t" + std::to_string(user) + "\t";
+  int count = 0;
+  for (const std::filesystem::directory_entry& each :
+       std::filesystem::directory_iterator("/proc")) {
+    const std::string text = read_file(each.path() / "status", 1 << 16).value_or("");
+    if (text.starts_with("Name:\t" + name + "\n") && text.contains(user_line)) ++count;
+  }
+  return count;
+}
+
+// All of its processes fork without end, in sessions of their own.
+TEST_F(Users, WhoseTrialIsAForkBombKeepNobodyElseFromWorking) {
+  lab_.write("61234/bomb.c", R"c(
+#include <sys/resource.h>
+#include <unistd.h>
+int main(void) {
+  // The kernel's limit spares the machine that runs this test if the plan's limit does not hold.
+  const struct rlimit few = {200, 200};
+  if (setrlimit(RLIMIT_NPROC, &few) != 0) return 3;
+  for (;;)
+    if (fork() == 0) setsid();
+}
+)c");
+  ASSERT_EQ(
+      run_program(
+          {"/usr/bin/cc", "-o", lab_.path("61234/stab-test-bomb"), lab_.path("61234/bomb.c")}, "/")
+          .code,
+      0);
+  lab_.write("61234/bomb.toml",
+             "[experiment]\nname = \"bomb\"\n[[benchmark]]\nname = \"b\"\n"
+             "run = [\"./stab-test-bomb\"]\nprocess_limit = 20\ntimeout = \"10min\"\n"
+             "repetitions = 2\n");
+  ASSERT_EQ(as(ada, {"submit", lab_.path("61234/bomb.toml")}).code, 0);
+  EXPECT_EQ(as(bob, {"list"}).code, 0);
+  const Output next = as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)});
+  EXPECT_EQ(next.code, 0) << next.err;
+  const json trials = json::parse(as(ada, {"export", "--format", "json", "1"}).out);
+  EXPECT_FALSE(trials.empty());
+  for (const json& trial : trials) {
+    EXPECT_EQ(trial["status"], "over_limit") << trial;
+    EXPECT_THAT(trial["reason"].get<std::string>(),
+                HasSubstr("had more processes than its limit of 20"));
+  }
+  EXPECT_EQ(processes_of(ada, "stab-test-bomb"), 0);
 }
 
 }  // namespace

@@ -725,5 +725,61 @@ TEST_F(Users, AreToldThatASetuidProgramGainsThemNothing) {
             0);
 }
 
+// Anybody can calibrate with a program that is slow at random.
+TEST_F(Users, QuoteNoCalibrationOfEachOther) {
+  int id = 0;
+  // The calibration whose noise floor the report of this user's new experiment shows, or "".
+  const auto quoted = [&](uid_t user, const std::string& name, const std::string& design) {
+    const std::string file = std::to_string(user) + "/" + name + ".toml";
+    lab_.write(file, "[experiment]\nname = \"" + name +
+                         "\"\n[variables]\nMODE = \"\"\n[defaults]\nrepetitions = 2\n"
+                         "[[benchmark]]\nname = \"a\"\nrun = [\"/bin/true\", \"${MODE}\"]\n"
+                         "[[benchmark]]\nname = \"b\"\nrun = [\"/bin/true\", \"${MODE}\"]\n" +
+                         design);
+    const Output run = as(user, {"submit", "--wait", "--fail-on", "trials", lab_.path(file)});
+    EXPECT_EQ(run.code, 0) << run.err;
+    const json report =
+        json::parse(as(user, {"report", "--json", std::to_string(++id)}).out, nullptr, false);
+    if (!report.is_object()) return std::string("no report");
+    return report["noise_floor"].is_null()
+               ? std::string()
+               : report["noise_floor"]["calibration"].get<std::string>();
+  };
+  const std::string calibration = "[design]\nkind = \"calibration\"\ncomparisons = 10\n";
+  const std::string comparison =
+      "[factor.mode]\nlevels = { one = { MODE = \"1\" }, two = { MODE = \"2\" } }\n";
+  EXPECT_EQ(quoted(ada, "of-ada", calibration), "");
+  EXPECT_EQ(quoted(bob, "first", comparison), "");
+  EXPECT_EQ(quoted(0, "first", comparison), "");
+  EXPECT_EQ(quoted(ada, "first", comparison), "of-ada");
+  quoted(0, "of-root", calibration);
+  EXPECT_EQ(quoted(bob, "second", comparison), "of-root");
+  quoted(ada, "of-ada-again", calibration);
+  EXPECT_EQ(quoted(bob, "third", comparison), "of-root");
+  EXPECT_EQ(quoted(ada, "second", comparison), "of-ada-again");
+}
+
+TEST_F(Users, AreToldWhatTheTrialsOfRootMayChange) {
+  const auto plan = [&](const std::string& more) {
+    lab_.write("rights.toml", "[experiment]\nname = \"rights\"\n" + more +
+                                  "[[benchmark]]\nname = \"b\"\nrun = [\"true\"]\n"
+                                  "repetitions = 2\n");
+    return lab_.path("rights.toml");
+  };
+  constexpr const char* words =
+      "builds and trials run as root without capabilities, but they can change root's files";
+  EXPECT_THAT(as(0, {"check", plan("")}).out, HasSubstr(words));
+  EXPECT_THAT(json::parse(as(0, {"check", "--json", plan("")}).out)["rights"].get<std::string>(),
+              HasSubstr(words));
+  EXPECT_EQ(json::parse(as(ada, {"check", "--json", plan("")}).out)["rights"], "");
+  EXPECT_THAT(as(0, {"check", plan("privileges = true\n")}).out,
+              HasSubstr("builds and trials run with root's rights\n"));
+  EXPECT_THAT(as(ada, {"check", plan("")}).out, Not(HasSubstr("builds and trials run")));
+  ASSERT_EQ(as(0, {"submit", "--wait", "--fail-on", "trials", plan("")}).code, 0);
+  EXPECT_THAT(as(0, {"logs", "1"}).out, HasSubstr(words));
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan("")}).code, 0);
+  EXPECT_THAT(as(ada, {"logs", "2"}).out, Not(HasSubstr("builds and trials run as root")));
+}
+
 }  // namespace
 }  // namespace stab::test

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "design/trial_list.h"
+#include "machine/containment.h"
 #include "machine/facts.h"
 #include "machine/topology.h"
 #include "plan/texts.h"
@@ -386,6 +387,8 @@ void Session::set_up(Place& place, const protocol::SetupReply& reply) {
   note("machine",
        fmt::format("trials {}run on CPU {}",
                    has_several() ? fmt::format("on node {} ", place.node.node) : "", cpu_list));
+  const std::string rights = machine::words_about_rights(experiment_.uid, privileged());
+  if (is_first && !rights.empty()) note("machine", rights);
   place.simulator = reply.simulator;
   place.grade = reply.grade;
   place.examined = reply.examined;
