@@ -336,8 +336,8 @@ Containment best_containment() {
 std::string words_about_rights(std::uint32_t uid, bool privileged) {
   if (uid != 0) return "";
   if (privileged) return "builds and trials run with root's rights";
-  return "builds and trials run as root without capabilities, but they can change root's files: to "
-         "protect these files, run the plan as another user";
+  return "builds and trials run as root without capabilities, but they can change root's files and "
+         "the machine's settings: to prevent that, run the plan as another user";
 }
 
 bool give_up_privileges() {

@@ -155,6 +155,24 @@ TEST_P(ContainmentTest, NothingInItHasOrGainsRights) {
   waitpid(worker->pid, nullptr, 0);
 }
 
+// 248 is add_key, 250 is keyctl, 10 is KEYCTL_SEARCH, and -3 is the keyring of the session.
+TEST_P(ContainmentTest, ItFindsNoKeyOfOurSession) {
+  constexpr const char* name = "stab-test-key";
+  if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 ||
+      syscall(SYS_add_key, "user", name, "x", 1, KEY_SPEC_SESSION_KEYRING) < 0)
+    GTEST_SKIP() << "this kernel has no keyrings for us";
+  ASSERT_GE(syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", name, 0), 0);
+  Pipe pipe;
+  const auto child = start(
+      "perl -e 'my ($type, $name, $x) = (\"user\", \"stab-test-key\", \"x\"); "
+      "sub look { syscall(250, 10, -3, $type, $name, 0) >= 0 ? \"found \" : \"missing \" } "
+      "print look(); syscall(248, $type, $name, $x, 1, -3); print look()' >&3",
+      GetParam(), pipe);
+  ASSERT_TRUE(child) << child.error().message;
+  EXPECT_EQ(read_all(pipe), "missing found ");
+  waitpid(child->pid, nullptr, 0);
+}
+
 // The keys of programs that have ended count for a moment longer.
 TEST_P(ContainmentTest, AProgramWaitsForRoomInItsUsersQuotaOfKeys) {
   constexpr uid_t user = 61230;

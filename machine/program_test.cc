@@ -2,12 +2,23 @@
 #include "machine/program.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
+
+#include "base/fd.h"
 
 namespace stab::machine {
 namespace {
@@ -80,6 +91,48 @@ TEST(Program, IsStaticWithoutAnInterpreter) {
   EXPECT_EQ(why_in_place("/proc/self/exe"), "");
   EXPECT_FALSE(has_szc_note("/proc/self/exe"));
   EXPECT_EQ(why_note_fails("/proc/self/exe"), "");
+}
+
+// Calls refused_rights() in a process that cannot gain rights.
+std::string refused_without_gains(const std::string& path) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd told(ends[0]);
+  Fd tells(ends[1]);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(1);
+    _exit(write_all(tells.get(), refused_rights(path)) ? 0 : 2);
+  }
+  tells.reset();
+  std::string said;
+  for (char each = 0; read(told.get(), &each, 1) == 1;) said += each;
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return said;
+}
+
+TEST(Program, TheRightsThatItCannotGainAreNamed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make such files";
+  const std::string path = testing::TempDir() + "gains-" + std::to_string(getpid());
+  std::ofstream(path) << "#!/bin/sh\n";
+  ASSERT_EQ(chown(path.c_str(), 61234, 61235), 0);
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  EXPECT_EQ(refused_without_gains(path), "");
+  ASSERT_EQ(chmod(path.c_str(), 04755), 0);
+  EXPECT_EQ(refused_without_gains(path), "is setuid to user 61234");
+  ASSERT_EQ(chmod(path.c_str(), 02755), 0);
+  EXPECT_EQ(refused_without_gains(path), "is setgid to group 61235");
+  ASSERT_EQ(chmod(path.c_str(), 02745), 0);
+  EXPECT_EQ(refused_without_gains(path), "") << "its group may not execute it";
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  vfs_cap_data capability{};
+  capability.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+  capability.data[0].permitted = 1U << CAP_NET_RAW;
+  if (setxattr(path.c_str(), "security.capability", &capability, sizeof capability, 0) == 0)
+    EXPECT_EQ(refused_without_gains(path), "has file capabilities");
+  std::filesystem::remove(path);
 }
 
 TEST(Program, AnEmptyWordIsFoundNowhere) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Users of root's daemon share it: turns, bounds, and nobody who keeps the others waiting.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,9 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/fd.h"
@@ -756,6 +759,92 @@ int main(void) {
                 HasSubstr("had more processes than its limit of 20"));
   }
   EXPECT_EQ(processes_of(ada, "stab-test-bomb"), 0);
+}
+
+// What the daemon answers to a process of this user, which sends each request after the answer to
+// the one before it.
+std::vector<std::string> answers_to(uid_t user, const std::vector<std::string>& requests) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Fd told(ends[0]);
+  Fd tells(ends[1]);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(0, nullptr) != 0 || setresgid(user, user, user) != 0 ||
+        setresuid(user, user, user) != 0)
+      _exit(1);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::string(socket_path).copy(address.sun_path, sizeof address.sun_path - 1);
+    const Fd stabd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (connect(stabd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      _exit(2);
+    for (const std::string& request : requests) {
+      if (!write_all(stabd.get(), request + "\n")) _exit(3);
+      char each = 0;
+      while (each != '\n' && read(stabd.get(), &each, 1) == 1)
+        if (!write_all(tells.get(), {&each, 1})) _exit(4);
+    }
+    _exit(0);
+  }
+  tells.reset();
+  std::vector<std::string> answers(1);
+  for (char each = 0; read(told.get(), &each, 1) == 1;)
+    if (each == '\n')
+      answers.emplace_back();
+    else
+      answers.back() += each;
+  answers.pop_back();
+  EXPECT_EQ(end_of(child), 0);
+  return answers;
+}
+
+// A request of each kind that names experiments, for this experiment.
+template <class... Each>
+std::vector<std::string> requests_about(std::int64_t id,
+                                        std::type_identity<std::variant<Each...>>) {
+  std::vector<std::string> lines;
+  const auto add = [&](auto request) {
+    if constexpr (requires { request.id = id; })
+      request.id = id;
+    else if constexpr (requires { request.ids = {id}; })
+      request.ids = {id};
+    else
+      return;
+    lines.push_back(protocol::encode(request));
+  };
+  (add(Each{}), ...);
+  return lines;
+}
+
+TEST_F(Users, GetTheSameAnswersAboutExperimentsOfOthersAsAboutNone) {
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+  const std::string hello =
+      protocol::encode(protocol::HelloRequest{.protocol = protocol::version, .version = "x"});
+  const auto answers_about = [&](std::int64_t id) {
+    auto requests = requests_about(id, std::type_identity<protocol::Request>());
+    requests.insert(requests.begin(), hello);
+    const auto answers = answers_to(bob, requests);
+    EXPECT_EQ(answers.size(), requests.size());
+    EXPECT_GE(answers.size(), 15U) << "each verb of 'stabctl' about an experiment asks";
+    const std::string number = std::to_string(id);
+    std::vector<std::string> errors;
+    for (std::size_t i = 1; i < answers.size(); ++i) {
+      const auto refusal = protocol::refusal_in(answers[i]);
+      EXPECT_TRUE(refusal) << requests[i] << " " << answers[i];
+      errors.push_back(refusal ? refusal->error : answers[i]);
+      if (const auto at = errors.back().find(number); at != std::string::npos)
+        errors.back().replace(at, number.size(), "N");
+    }
+    return errors;
+  };
+  EXPECT_EQ(answers_about(1), answers_about(2));
+  const json listed = json::parse(as(ada, {"list", "--json"}).out);
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0]["state"], "done");
+  const auto taught = answers_to(bob, {hello, protocol::encode(protocol::LearnRequest{})});
+  ASSERT_EQ(taught.size(), 2U);
+  EXPECT_THAT(taught[1], HasSubstr("only root and stabd's own user may add calibrations"));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -201,6 +202,28 @@ TEST_F(Users, SeeTheirOwnExperimentsAndNoOthers) {
   EXPECT_EQ(status.st_uid, ada);
 }
 
+TEST_F(Users, SeeThatAnExperimentOfAnotherIsDamagedAndNothingElseOfIt) {
+  ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
+  kill(daemon_, SIGTERM);
+  ASSERT_EQ(end_of(daemon_), 0);
+  const Output changed = run_program({"/usr/bin/sqlite3", "/var/lib/stabd/stabd.db",
+                                      "update experiment set name = 'spoilt' where id = 1"},
+                                     lab_.folder());
+  ASSERT_EQ(changed.code, 0) << changed.err;
+  start_daemon({});
+  const Output list = as(bob, {"list", "--json"});
+  const json listed = json::parse(list.out, nullptr, false);
+  ASSERT_EQ(listed.size(), 1U) << list.err;
+  EXPECT_EQ(listed[0]["id"], 1);
+  EXPECT_EQ(listed[0]["state"], "damaged");
+  EXPECT_EQ(listed[0]["name"], "");
+  EXPECT_EQ(listed[0]["directory"], "");
+  EXPECT_THAT(list.out, AllOf(Not(HasSubstr("spoilt")), Not(HasSubstr("61234"))));
+  for (const char* verb : {"status", "report", "logs", "rm"})
+    EXPECT_EQ(as(bob, {verb, "1"}).code, 1);
+  EXPECT_EQ(as(bob, {"submit", "--wait", "--fail-on", "trials", plan_of(bob)}).code, 0);
+}
+
 TEST_F(Users, ReplayWhatIsTheirsAsThemselves) {
   ASSERT_EQ(as(ada, {"submit", "--wait", "--fail-on", "trials", plan_of(ada)}).code, 0);
   const Output own = as(ada, {"replay", "1", "0"});
@@ -223,46 +246,55 @@ TEST_F(Users, CopyNobodysDatabaseButTheirOwn) {
   EXPECT_EQ(as(0, {"backup", copy}).code, 0);
 }
 
-// A program that tries to reach its parent in every way that a process of the same user has, and says each that worked.
-constexpr const char* reach_parent = R"c(
+// A program that tries to reach its parent and the processes whose numbers it gets, in every way
+// that a process has, and says each that worked.
+constexpr const char* reach_others = R"c(
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-int main(void) {
-  const pid_t parent = getppid();
-  const int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
+static int reach(pid_t other) {
+  const int pidfd = (int)syscall(SYS_pidfd_open, other, 0);
   int reached = 0;
   char path[64];
   for (int fd = 0; fd < 64; ++fd) {
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", parent, fd);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", other, fd);
     if (open(path, O_RDWR) >= 0 || open(path, O_RDONLY) >= 0)
       reached += fprintf(stderr, "opened descriptor %d\n", fd);
     if (syscall(SYS_pidfd_getfd, pidfd, fd, 0) >= 0)
       reached += fprintf(stderr, "took descriptor %d\n", fd);
   }
   for (int i = 0; i < 3; ++i) {
-    snprintf(path, sizeof path, "/proc/%d/%s", parent, i == 0 ? "mem" : i == 1 ? "environ" : "cwd");
+    snprintf(path, sizeof path, "/proc/%d/%s", other, i == 0 ? "mem" : i == 1 ? "environ" : "cwd");
     if (open(path, O_RDONLY) >= 0) reached += fprintf(stderr, "opened %s\n", path);
   }
-  if (ptrace(PTRACE_SEIZE, parent, 0, 0) == 0) reached += fprintf(stderr, "traced it\n");
+  if (ptrace(PTRACE_SEIZE, other, 0, 0) == 0) reached += fprintf(stderr, "traced %d\n", other);
+  return reached;
+}
+int main(int argc, char** argv) {
+  int reached = reach(getppid());
+  for (int i = 1; i < argc; ++i) reached += reach(atoi(argv[i]));
   return reached != 0;
 }
 )c";
 
-TEST_F(Users, ReachNothingOfTheirWorker) {
-  lab_.write("61234/reach.c", reach_parent);
-  lab_.write("61234/reach.toml",
-             "[experiment]\nname = \"reach\"\n[[benchmark]]\nname = \"b\"\nbuild = \"cc -o ${OUT} "
-             "reach.c\"\nsources = [\"reach.c\"]\nrun = [\"${OUT}\"]\nrepetitions = 2\n");
+TEST_F(Users, ReachNothingOfTheirWorkerNorOfTheDaemon) {
+  lab_.write("61234/reach.c", reach_others);
   for (const bool isolated : {true, false}) {
     if (!isolated) {
       kill(daemon_, SIGTERM);
       ASSERT_EQ(end_of(daemon_), 0);
       start_daemon({"--no-namespaces"});
     }
+    // In a namespace, the number may be that of another process.
+    const std::string daemon = isolated ? "" : ", \"" + std::to_string(daemon_) + "\"";
+    lab_.write("61234/reach.toml",
+               "[experiment]\nname = \"reach\"\n[[benchmark]]\nname = \"b\"\nbuild = \"cc -o "
+               "${OUT} reach.c\"\nsources = [\"reach.c\"]\nrun = [\"${OUT}\"" +
+                   daemon + "]\nrepetitions = 2\n");
     EXPECT_EQ(
         as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/reach.toml")}).code, 0)
         << as(ada, {"logs"}).out;
@@ -546,10 +578,14 @@ TEST_F(Users, LeaveNoSharedMemoryToTheNextTrialNorToTheMachine) {
   lab_.write(
       "61234/memory.toml",
       "[experiment]\nname = \"memory\"\n[[benchmark]]\nname = \"b\"\n"
+      // The builds leave something, too.
+      "build = \"./leave.sh && mkdir /dev/shm/of-build && ipcmk -M 1000 && cp leave.sh ${OUT}\"\n"
+      "sources = [\"leave.sh\"]\n"
       // What prepare leaves is the trial's to find.
       "prepare = \"./leave.sh && mkdir -p /dev/shm/a/b && echo x >/dev/shm/a/b/c && chmod 0 "
       "/dev/shm/a && ipcmk -M 1000000 -p 0 && ipcmk -S 3 && ipcmk -Q\"\n"
-      "run = [\"sh\", \"-c\", \"[ $(wc -l </proc/sysvipc/shm) = 2 ] && [ -d /dev/shm/a ]\"]\n"
+      "run = [\"sh\", \"-c\", \"[ $(wc -l </proc/sysvipc/shm) = 2 ] && [ -d /dev/shm/a ] && [ -x "
+      "${OUT} ]\"]\n"
       "check.command = \"[ -d /dev/shm/a ]\"\nrepetitions = 3\n");
   const Output run =
       as(ada, {"submit", "--wait", "--fail-on", "trials", lab_.path("61234/memory.toml")});
@@ -767,7 +803,8 @@ TEST_F(Users, AreToldWhatTheTrialsOfRootMayChange) {
     return lab_.path("rights.toml");
   };
   constexpr const char* words =
-      "builds and trials run as root without capabilities, but they can change root's files";
+      "builds and trials run as root without capabilities, but they can change root's files "
+      "and the machine's settings";
   EXPECT_THAT(as(0, {"check", plan("")}).out, HasSubstr(words));
   EXPECT_THAT(json::parse(as(0, {"check", "--json", plan("")}).out)["rights"].get<std::string>(),
               HasSubstr(words));
