@@ -4,7 +4,7 @@
 //
 // Invariants
 //  G1  Only this process's user can write to the group. The processes in it can neither leave it
-//      nor change its limits, unless they run as that user with all rights.
+//      nor change its limits, unless they run as that user.
 //  G2  Before the group is removed, all processes in it are killed.
 //  G3  The kernel's limits are higher than the plan's, and reached() tells when one was reached.
 //
