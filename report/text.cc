@@ -252,11 +252,10 @@ class ScreenTable {
     first_ = "comparison";
     std::vector<const stats::Effect*> effects;
     for (const stats::Effect& each : analysis.effects) effects.push_back(&each);
-    const auto& asked = analysis.spec.asked;
-    // Effects with the same rank keep their order.
+    // Effects with the same place keep their order.
     std::ranges::sort(effects, {}, [&](const stats::Effect* each) {
       return std::tuple(each->scope != stats::deciding_scope(analysis),
-                        std::ranges::find(asked, each->treatment) - asked.begin(), each);
+                        analysis.spec.place_of(each->treatment), each);
     });
     for (const stats::Effect* each : effects) {
       Row row{.subject = analysis.suite > 0 || has_many_subjects(analysis)

@@ -205,12 +205,6 @@ std::string sentence(const Effects& effects, const Spec& spec) {
   return (only.subject.empty() ? "" : only.subject + ": ") + effect_sentence(only, spec);
 }
 
-// The position of the treatment in the question, from 0. Treatments that the question does not name
-// share the largest number.
-std::size_t rank_of(const std::string& treatment, const Spec& spec) {
-  return static_cast<std::size_t>(std::ranges::find(spec.asked, treatment) - spec.asked.begin());
-}
-
 // The effects that answer the question, grouped by what is compared.
 std::vector<Effects> answering(const Analysis& analysis) {
   std::vector<Effects> groups;
@@ -225,9 +219,9 @@ std::vector<Effects> answering(const Analysis& analysis) {
     else
       known->push_back(effect);
   }
-  // Treatments that the question names come first; the others keep their order.
+  // Treatments with the same place keep their order.
   std::ranges::sort(groups, {}, [&](const Effects& group) {
-    return std::pair(rank_of(group.front()->treatment, analysis.spec), group.front());
+    return std::pair(analysis.spec.place_of(group.front()->treatment), group.front());
   });
   return groups;
 }
@@ -235,10 +229,10 @@ std::vector<Effects> answering(const Analysis& analysis) {
 std::string at_each_level(const Analysis& analysis, const stats::Interplay& each) {
   const auto& treatments = analysis.spec.treatments;
   if (treatments.size() != 2 || each.scope != Scope::subject) return "";
-  // The sentence changes the treatment that the question names first, at each level of the other
+  // The sentence changes the treatment that comes first in the answer, at each level of the other
   // treatment.
   const std::size_t changing =
-      rank_of(treatments[0], analysis.spec) < rank_of(treatments[1], analysis.spec) ? 0 : 1;
+      analysis.spec.place_of(treatments[0]) < analysis.spec.place_of(treatments[1]) ? 0 : 1;
   const std::size_t fixed = 1 - changing;
   std::vector<const stats::CellMean*> cells;
   for (const stats::CellMean& mean : analysis.means)
@@ -410,7 +404,7 @@ std::string of_effects(const Analysis& analysis) {
   Effects unsure;
   for (const Effects& effects : answering(analysis)) {
     const bool asked =
-        rank_of(effects.front()->treatment, analysis.spec) < analysis.spec.asked.size();
+        analysis.spec.place_of(effects.front()->treatment) < analysis.spec.asked.size();
     const bool is_counted = !asked && is_open(effects);
     (is_counted ? open : lines).push_back(sentence(effects, analysis.spec));
     if (is_counted) unsure.insert(unsure.end(), effects.begin(), effects.end());

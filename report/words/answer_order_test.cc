@@ -46,6 +46,25 @@ TEST(AnswerOrder, WhatTheQuestionNamesComesFirstWhateverIsKnownOfIt) {
   EXPECT_LT(all.find("stack=yes"), all.find("heap=yes")) << "the others keep their order";
 }
 
+// A plan that asks whether -O3 is worth it may vary the layout, too.
+TEST(AnswerOrder, TheUsersOwnTreatmentsComeBeforeBuiltInOnes) {
+  stats::Analysis analysis;
+  analysis.spec.treatments = {"stack", "opt", "heap", "cc"};
+  analysis.spec.built_in = {"stack", "heap"};
+  for (const char* each : {"stack", "opt", "heap", "cc"})
+    analysis.effects.push_back(effect(each, stats::Verdict::slower));
+  const auto expect_order = [&](const std::vector<const char*>& names) {
+    const std::string all = answer(analysis);
+    for (std::size_t i = 1; i < names.size(); ++i)
+      EXPECT_LT(all.find(std::string(names[i - 1]) + "=yes"),
+                all.find(std::string(names[i]) + "=yes"))
+          << all;
+  };
+  expect_order({"opt", "cc", "stack", "heap"});
+  analysis.spec.asked = {"heap"};
+  expect_order({"heap", "opt", "cc", "stack"});
+}
+
 // Two treatments of two levels, twelve blocks: each is right for one level of the other.
 stats::Analysis crossover(double size) {
   stats::Dataset data;

@@ -2,6 +2,7 @@
 // Says how to analyse a dataset. Columns are given by name; "" means that there is no such column.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +155,8 @@ struct Spec {
   std::string control{};
   // The treatments that the question names, in its order: the answer begins with them.
   std::vector<std::string> asked{};
+  // The treatments that are no factors of the user's own, such as the parts of a layout.
+  std::vector<std::string> built_in{};
   bool in_order = true;  // rows are in the order of time
   // The step of the clock (or whatever measured the response), which intervals allow for. Absent:
   // the step is found from the numbers, unless they may be counts (prepare_data.h). 0: the numbers
@@ -177,6 +180,15 @@ struct Spec {
   std::vector<Alike> alike{};           // comparisons that need no test: see decide.h
   std::vector<DrawnBuilds> drawn{};     // builds whose facts are samples: see decide.h
   std::optional<Looks> looks{};         // p and intervals of effects hold at all looks (repeated.h)
+
+  // The place of a treatment in answers: treatments that the question names come first, then the
+  // user's other ones, then the built-in ones. Only those that the question names have a place
+  // below asked.size(), each its own.
+  [[nodiscard]] std::size_t place_of(const std::string& treatment) const {
+    const auto named = std::ranges::find(asked, treatment);
+    if (named != asked.end()) return static_cast<std::size_t>(named - asked.begin());
+    return asked.size() + (std::ranges::find(built_in, treatment) == built_in.end() ? 0U : 1U);
+  }
 };
 
 }  // namespace stab::stats
