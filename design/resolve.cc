@@ -110,13 +110,18 @@ void set_options(const Plan& plan, const Trial& trial, Task& task) {
   if (plan.pads_by_default && names_szc(task.build) &&
       task.options.try_emplace("stack", "1").second)
     task.by_default = {"stack"};
-  if (!sets_options(plan)) return;
   const bool by_factor = std::ranges::any_of(
       plan.factors, [](const Factor& factor) { return factor.kind == FactorKind::option; });
-  if (randomizes(task.options))
+  if (sets_options(plan) && randomizes(task.options))
     task.needs = Needs::randomized;
   else if (by_factor)
     task.needs = Needs::runtime;
+  // A trial without the layer means what the plan says, too, so it needs no more than the options
+  // above.
+  if (!plan.benchmarks[trial.benchmark].has_layer || !task.options.try_emplace("heap", "1").second)
+    return;
+  task.options.insert_or_assign("allocator", "layer");
+  for (const char* name : {"heap", "allocator"}) task.by_default.emplace_back(name);
 }
 
 // Does what a factor does to a trial, unless it changes the trial's variables, build or options.

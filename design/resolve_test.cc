@@ -72,6 +72,23 @@ TEST(Resolve, FramesHavePadsByDefaultInProgramsThatSzcBuilds) {
   EXPECT_THAT(given.by_default, ElementsAre());
 }
 
+TEST(Resolve, ABenchmarkWithTheHeapLayerHasItInEachTrialUnlessThePlanSaysOtherwise) {
+  const auto task_of = [](const std::string& more) {
+    Plan plan = good_plan(with_build + more);
+    plan.benchmarks[0].has_layer = true;
+    return resolve(plan, expand(plan).trials[0]);
+  };
+  const Task layered = task_of("");
+  EXPECT_EQ(layered.options.at("heap"), "1");
+  EXPECT_EQ(layered.options.at("allocator"), "layer");
+  EXPECT_THAT(layered.by_default, ElementsAre("heap", "allocator"));
+  EXPECT_EQ(layered.needs, Needs::nothing);
+  EXPECT_EQ(task_of("[randomize]\nheap = false\n").options.at("heap"), "0");
+  const Task shuffled = task_of("[randomize]\nheap = true\n");
+  EXPECT_THAT(shuffled.by_default, ElementsAre());
+  EXPECT_FALSE(shuffled.options.contains("allocator"));
+}
+
 const std::string link_order = "[factor.link_order]\nlevels = [5, 6]\n";
 
 std::string level(const Trial& trial, const Plan& plan, std::string_view factor) {

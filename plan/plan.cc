@@ -227,6 +227,18 @@ std::string level_text(const Level& level) {
   return fmt::format("{} sets {}", level.name, first_of(shown, ", ", variable_text));
 }
 
+// The decisions of test runs about the heap layer.
+std::string layer_text(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Benchmark& each : plan.benchmarks)
+    if (each.has_layer) names.push_back(each.name);
+  if (names.empty()) return "by default: no benchmark has random heap blocks";
+  if (names.size() == plan.benchmarks.size())
+    return "by default: random heap blocks in programs built by szc";
+  return "by default: random heap blocks in " +
+         first_of(names, ", ", [](const std::string& name) { return name; });
+}
+
 // The variables that affect how programs are built and run.
 Variables used(const Plan& plan) {
   std::set<std::string> names;
@@ -307,6 +319,7 @@ std::vector<std::string> settings_of(const Plan& plan) {
   if (!variables.empty()) lines.push_back(first_of(variables, ", ", variable_text));
   if (plan.pads_by_default)
     lines.emplace_back("by default: random stack frames in programs built by szc");
+  if (plan.layer_by_default) lines.push_back(layer_text(plan));
   for (const Benchmark& each : plan.benchmarks)
     if (!each.beside.empty() && lines.size() < most)
       lines.push_back(

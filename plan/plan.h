@@ -58,6 +58,9 @@ struct Benchmark {
   std::chrono::nanoseconds cpu_limit{0};
   std::uint32_t process_limit = 0;
   std::uint64_t file_limit = 0;  // bytes of each file that the processes write
+  // Its trials have the heap layer, because test runs allowed it (results/heap_layer.h). Only the
+  // stored results of test runs say so, not the plan's text.
+  bool has_layer = false;
 };
 
 // The kind of thing that a factor changes. `user` sets variables, or chooses the revision that is
@@ -417,6 +420,8 @@ struct Plan {
   // mention them. A stored plan without that table comes from an earlier version, and its programs
   // have no pads.
   bool pads_by_default = false;
+  // [by_default]: test runs decide for each benchmark whether its trials have the heap layer.
+  bool layer_by_default = false;
   Stated stated;
   Variables variables;  // [variables], including the predefined ones
   std::vector<Benchmark> benchmarks;
@@ -481,10 +486,10 @@ std::string_view to_string(Bound bound);  // ">"
 bool catches(const Exclusion& rule, double value);
 
 // Describes what a plan sets, in words for reports: a line with the variables that are used and not
-// empty, if there are any: "CC = clang-22". A line about random stack frames, if they are the
-// default. A line for each treatment that is not a built-in factor: "opt: O1 sets CFLAGS = -O1; O2
-// sets CFLAGS = -O2". Long texts and long lists are cut, and say so. Levels leave out our own
-// variables, STABD_...
+// empty, if there are any: "CC = clang-22". Lines about random stack frames and heap blocks, if they
+// are random by default. A line for each treatment that is not a built-in factor: "opt: O1 sets
+// CFLAGS = -O1; O2 sets CFLAGS = -O2". Long texts and long lists are cut, and say so. Levels leave
+// out our own variables, STABD_...
 std::vector<std::string> settings_of(const Plan& plan);
 
 // The treatments that the experiment's question names, the most plainly named first: by the

@@ -28,6 +28,20 @@ TEST(Settings, SayVariablesAndWhatEachLevelSets) {
                           "opt: O1 sets CFLAGS = -O1, N = \"\"; fast sets CFLAGS = -O2, N = a b"));
 }
 
+TEST(Settings, SayWhichBenchmarksHaveTheHeapLayerByDefault) {
+  Plan plan;
+  for (const char* name : {"a", "b"}) plan.benchmarks.emplace_back().name = name;
+  plan.benchmarks[1].has_layer = true;
+  EXPECT_THAT(settings_of(plan), IsEmpty()) << "the plan of an earlier version";
+  plan.layer_by_default = true;
+  EXPECT_THAT(settings_of(plan), ElementsAre("by default: random heap blocks in b"));
+  plan.benchmarks[0].has_layer = true;
+  EXPECT_THAT(settings_of(plan),
+              ElementsAre("by default: random heap blocks in programs built by szc"));
+  for (Benchmark& each : plan.benchmarks) each.has_layer = false;
+  EXPECT_THAT(settings_of(plan), ElementsAre("by default: no benchmark has random heap blocks"));
+}
+
 TEST(Settings, VariablesOfOurOwnAreNotShown) {
   Plan plan;
   plan.factors = {

@@ -96,6 +96,7 @@ Document a_document() {
   document.noise = NoiseFloor{};
   document.settings = {"CC = szc"};
   document.drawn = {{.what = "functions"}};
+  document.heap = {{.benchmark = "sort", .cost = HeapCost{}}};
   document.source = {.branch = "main", .commit = std::string(40, 'a')};
   document.outputs = {{.benchmark = "sort", .factors = {"opt"}}};
   document.stopping = Stopping{};

@@ -27,6 +27,20 @@ nlohmann::ordered_json or_null(const std::string& value) {
   return value.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
 }
 
+nlohmann::ordered_json heap_json(const HeapLayer& layer) {
+  nlohmann::ordered_json made{{"drawn", layer.drawn},
+                              {"allocator", or_null(std::string(layer.drawn ? "layer" : ""))},
+                              {"why_not", or_null(layer.why_not)},
+                              {"changes", or_null(layer.changes)},
+                              {"cost", nullptr}};
+  if (const auto& cost = layer.cost)
+    made["cost"] = {{"change", or_null(cost->change)},
+                    {"low", or_null(cost->low)},
+                    {"high", or_null(cost->high)},
+                    {"pairs", cost->pairs}};
+  return made;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -282,6 +296,17 @@ Json drawn_of(const std::vector<Drawn>& drawn) {
   return all;
 }
 
+Json heap_of(const std::vector<HeapLayer>& layers) {
+  Json all = Json::array();
+  for (const HeapLayer& each : layers) {
+    Json one = Json::object();
+    one["benchmark"] = each.benchmark;
+    one.update(heap_json(each));
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 Json outputs_of(const std::vector<Outputs>& outputs) {
   Json list = Json::array();
   for (const Outputs& each : outputs)
@@ -437,6 +462,7 @@ Json json_value(const Document& document) {
             {"to_ns", document.to_ns},
             {"settings", document.settings},
             {"random", drawn_of(document.drawn)},
+            {"heap", heap_of(document.heap)},
             {"branch", or_null(document.source.branch)},
             {"commit", or_null(document.source.commit)},
             {"trials",

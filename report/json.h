@@ -24,6 +24,9 @@ nlohmann::ordered_json json_value(const Document& document);
 // For an analysis that does not belong to an experiment. `source` says where its data is from.
 std::string analysis_json(const std::string& source, const stats::Analysis& analysis);
 
+// Everything about the layer except its benchmark.
+nlohmann::ordered_json heap_json(const HeapLayer& layer);
+
 // The parts of a report's JSON that are about an analysis.
 
 // A value, the fields of a row that have keys, or all rows of a section, as JSON (section.h).

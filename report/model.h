@@ -231,6 +231,24 @@ struct Drawn {
   std::string cost{};     // what its randomness costs or changes: "costs +0.4 % of CPU time"
 };
 
+// The cost of placing small blocks at random: CPU time with the layer above the programs' own
+// allocators, compared with the time without it.
+struct HeapCost {
+  double change = 0;            // 0.01: 1 % more
+  std::optional<double> low{};  // the 95 % interval; absent with too few pairs
+  std::optional<double> high{};
+  std::uint64_t pairs = 0;  // of runs
+};
+
+// Whether test runs before the first trial allow the layer in the trials of a benchmark.
+struct HeapLayer {
+  std::string benchmark{};         // "": the versions of stabctl ab
+  bool drawn = false;              // heap blocks are at random addresses
+  std::string why_not{};           // if not `drawn`
+  std::string changes{};           // what the layer changes: a clause; "": nothing that matters
+  std::optional<HeapCost> cost{};  // if it was measured
+};
+
 // The commit that was checked out in the plan's git repository. A member is "" if it is not known.
 struct Source {
   std::string branch{};
@@ -281,6 +299,7 @@ struct Document {
   std::vector<std::string> settings{};  // "CC = clang-22", "opt: O1 sets CFLAGS = -O1; ..."
   Source source{};
   std::vector<Drawn> drawn{};
+  std::vector<HeapLayer> heap{};  // empty: nobody made test runs of the layer
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses; each is a family of its own
   // The profiles of a causal plan, which compares nothing. Absent for other plans.

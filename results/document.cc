@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include "plan/plan.h"
 #include "plan/reading/read_plan.h"
 #include "results/calibrations.h"
+#include "results/heap_layer.h"
 #include "results/identical.h"
 #include "results/rows.h"
 #include "stats/analyse/analyse.h"
@@ -70,6 +72,8 @@ stats::Spec spec_of(const plan::Plan& plan) {
   spec.higher_is_better = plan.analysis.higher_is_better;
   spec.control = plan.analysis.control;
   spec.asked = plan::treatments_asked(plan);
+  for (const plan::Factor& factor : plan.factors)
+    if (factor.kind != plan::FactorKind::user) spec.built_in.push_back(factor.name);
   switch (plan.design.kind) {
     case plan::DesignKind::within_subjects:
       spec.design = stats::Design::within_subjects;
@@ -190,10 +194,39 @@ void add_layout_notes(const report::Layouts& layouts, std::vector<std::string>& 
                     layouts.notes.size() - most));
 }
 
+// The cost of the layer: "costs +0.4 % of CPU time; 3 pairs of runs". For several benchmarks, the
+// range of their costs.
+std::string cost_in(const std::vector<report::HeapLayer>& layers) {
+  if (layers.size() == 1) return layers[0].cost ? "costs " + said(*layers[0].cost) : "";
+  std::optional<std::pair<double, double>> range;
+  for (const report::HeapLayer& each : layers) {
+    if (!each.cost) continue;
+    const double percent = 100 * each.cost->change;
+    range = range ? std::pair(std::min(range->first, percent), std::max(range->second, percent))
+                  : std::pair(percent, percent);
+  }
+  return range ? fmt::format("costs {:+.1f} to {:+.1f} % of CPU time, depending on the benchmark",
+                             range->first, range->second)
+               : "";
+}
+
+// Why test runs did not allow the layer in all benchmarks; "" if they did.
+std::string why_not_in(const std::vector<report::HeapLayer>& layers) {
+  const auto refused = std::ranges::find(layers, false, &report::HeapLayer::drawn);
+  if (refused == layers.end()) return "";
+  const auto is_same = [&](const report::HeapLayer& each) {
+    return !each.drawn && each.why_not == refused->why_not;
+  };
+  if (std::ranges::all_of(layers, is_same)) return refused->why_not;
+  return fmt::format("random in {} of {} benchmarks; {}: {}",
+                     std::ranges::count(layers, true, &report::HeapLayer::drawn), layers.size(),
+                     refused->benchmark, refused->why_not);
+}
+
 // Whether one part of the layout was random, by the reports of the trials' runtimes.
 report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& layouts,
-                               std::string what, const std::string& option,
-                               std::uint64_t random_in) {
+                               const std::vector<report::HeapLayer>& heap, std::string what,
+                               const std::string& option, std::uint64_t random_in) {
   const bool of_any_program = option == "heap";
   const std::string stated = option == "heap"                             ? plan.stated.why_no_heap
                              : option == "stack" && !plan.pads_by_default ? plan.stated.why_no_stack
@@ -201,8 +234,9 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
   const bool all = layouts.unrandomized == 0 && layouts.without_runtime == 0;
   const bool random = layouts.randomized > 0 && all && random_in == layouts.randomized;
   report::Drawn drawn{.what = std::move(what), .is_random = random};
-  if (random && option == "heap") drawn.cost = plan.stated.heap_cost;
+  if (random && option == "heap") drawn.cost = heap.empty() ? plan.stated.heap_cost : cost_in(heap);
   if (random) return drawn;
+  const std::string refused = option == "heap" ? why_not_in(heap) : "";
   const auto is_it = [&](const plan::Factor& factor) {
     return factor.kind == plan::FactorKind::option && factor.name == option;
   };
@@ -213,6 +247,8 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
     drawn.why = fmt::format("{} = false", option);
   else if (given == plan.randomize.end() && !stated.empty())
     drawn.why = stated;
+  else if (given == plan.randomize.end() && !refused.empty())
+    drawn.why = refused;
   else if (!of_any_program && layouts.without_runtime > 0)
     drawn.why = why_without_runtime(layouts);
   else if (option == "stack" && !layouts.why_no_pads.empty() &&
@@ -221,16 +257,21 @@ report::Drawn drawn_by_runtime(const plan::Plan& plan, const report::Layouts& la
         (random_in == 0 ? "" : fmt::format("not in all of the {} trials: ", layouts.randomized)) +
         one_line(layouts.why_no_pads, 400);
   else if (given != plan.randomize.end() || (option == "stack" && plan.pads_by_default) ||
-           option == "code")
+           (option == "heap" && !heap.empty()) || option == "code")
     drawn.why = "not in all trials";
+  else if (option == "heap" && plan.layer_by_default)
+    drawn.why = "there were no test runs with random heap blocks";
+  else if (option == "heap" && plan.machines)
+    drawn.why = "not requested in the plan, and not random by default on a cluster";
   else
     drawn.why = "not requested in the plan";
   return drawn;
 }
 
-// Which conditions the trials randomize, and why they do not randomize the others. `aslr` is what
-// add_machine() returns.
+// Which conditions the trials randomize, and why they do not randomize the others; heap blocks come
+// last. `aslr` is what add_machine() returns.
 std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layouts& layouts,
+                                    const std::vector<report::HeapLayer>& heap,
                                     std::string_view aslr) {
   const auto find = [&](plan::FactorKind kind) {
     return std::ranges::find(plan.factors, kind, &plan::Factor::kind);
@@ -250,9 +291,9 @@ std::vector<report::Drawn> drawn_in(const plan::Plan& plan, const report::Layout
                   : !plan.aslr  ? "machine.aslr = false"
                   : aslr == "0" ? "the machine's randomize_va_space is 0"
                                 : ""},
-          drawn_by_runtime(plan, layouts, "functions", "code", layouts.random_code),
-          drawn_by_runtime(plan, layouts, "stack frames", "stack", layouts.random_stack),
-          drawn_by_runtime(plan, layouts, "heap blocks", "heap", layouts.random_heap)};
+          drawn_by_runtime(plan, layouts, heap, "functions", "code", layouts.random_code),
+          drawn_by_runtime(plan, layouts, heap, "stack frames", "stack", layouts.random_stack),
+          drawn_by_runtime(plan, layouts, heap, "heap blocks", "heap", layouts.random_heap)};
 }
 
 // "" if some trials ran code that szc did not build.
@@ -596,8 +637,9 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   if (!stored)
     return fail("this version of stabd does not accept the experiment's plan: " +
                 toml::describe(stored.error(), "plan"));
-  const auto plan = plan_about(store, experiment, *stored, asked);
+  auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
+  const auto heap = recall_heap(store, experiment.id, *plan);
   auto rows = read_rows(store, experiment, *plan, For::report);
   if (!rows) return fail(rows.error().message);
 
@@ -652,7 +694,10 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
   document.from_ns = rows->first_ns;
   document.to_ns = rows->last_ns;
   document.settings = plan::settings_of(*plan);
-  document.drawn = drawn_in(*plan, document.layouts, machine.aslr);
+  if (heap) document.heap = *heap;
+  document.drawn = drawn_in(*plan, document.layouts, document.heap, machine.aslr);
+  if (report::Drawn& blocks = document.drawn.back(); !heap && !blocks.is_random)
+    blocks.why = "not known: " + heap.error().message;
   document.compiler = compiler_in(*plan, document.layouts);
   document.beside = beside_in(*plan);
   stats::Spec spec = spec_of(*plan);

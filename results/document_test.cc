@@ -6,13 +6,17 @@
 
 #include <algorithm>
 
+#include "report/json.h"
 #include "report/text.h"
 #include "report/words/answer.h"
+#include "results/heap_layer.h"
 #include "results/testing.h"
 
 namespace stab::results {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -33,6 +37,7 @@ TEST_F(DocumentTest, ACompleteExperimentHasItsCountsAndItsMeans) {
   EXPECT_EQ(all.experiment, "sorting");
   EXPECT_EQ(all.id, experiment_.id);
   EXPECT_EQ(all.question, "Is it faster?");
+  EXPECT_THAT(all.analysis.spec.built_in, ElementsAre("env_bytes"));
   EXPECT_EQ(all.state, "done");
   EXPECT_EQ(all.reason, "by itself");
   EXPECT_EQ(all.seed, 11U);
@@ -477,6 +482,48 @@ TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
   EXPECT_EQ(cost(document()), "costs 1 %");
   EXPECT_EQ(why(document(), "heap blocks"), "");
   EXPECT_THAT(report::text(document(), {.full = true}), HasSubstr("heap blocks (costs 1 %)"));
+}
+
+TEST_F(DocumentTest, TestRunsSayWhyHeapBlocksAreNotRandomOrWhatTheyCost) {
+  const auto decide = [&](const report::HeapLayer& layer) {
+    ASSERT_TRUE(store_->add_event(
+        {.experiment = experiment_.id, .kind = std::string(heap_event), .text = heap_text(layer)}));
+  };
+  const auto blocks = [](const report::Document& of) { return of.drawn.back(); };
+  const std::string by_default = "[by_default]\nheap = \"layer\"\n";
+  begin(tables + by_default);
+  run([](Trial& trial) {
+    trial.layout = {.randomized = true, .random_heap = trial.benchmark == "bubble"};
+  });
+  EXPECT_EQ(blocks(document()).what, "heap blocks");
+  EXPECT_EQ(blocks(document()).why, "there were no test runs with random heap blocks");
+  decide({.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}});
+  decide({.benchmark = "quick", .why_not = "quick crashes"});
+  EXPECT_FALSE(blocks(document()).is_random);
+  EXPECT_EQ(blocks(document()).why, "random in 1 of 2 benchmarks; quick: quick crashes");
+  EXPECT_THAT(document().settings, Contains("by default: random heap blocks in bubble"));
+  ASSERT_EQ(document().heap.size(), 2U);
+  EXPECT_THAT(report::json(document()),
+              AllOf(HasSubstr("\"why_not\": \"quick crashes\""), HasSubstr("\"change\": 0.01")));
+
+  begin(tables + by_default);
+  decide({.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}});
+  decide({.benchmark = "quick", .drawn = true, .cost = report::HeapCost{.change = -0.002}});
+  run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = true}; });
+  EXPECT_TRUE(blocks(document()).is_random);
+  EXPECT_EQ(blocks(document()).cost,
+            "costs -0.2 to +1.0 % of CPU time, depending on the benchmark");
+
+  begin(tables + by_default);
+  for (const char* name : {"bubble", "quick"})
+    decide({.benchmark = name, .why_not = "the plan has too few trials for test runs"});
+  run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = false}; });
+  EXPECT_EQ(blocks(document()).why, "the plan has too few trials for test runs");
+
+  begin(tables + "[machines]\nengine = 'slurm'\n");
+  run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = false}; });
+  EXPECT_EQ(blocks(document()).why,
+            "not requested in the plan, and not random by default on a cluster");
 }
 
 TEST_F(DocumentTest, ProgramsWithoutPadsHaveNoRandomFramesAndTheReportSaysWhy) {

@@ -19,6 +19,7 @@
 #include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "protocol/work.h"
+#include "results/heap_layer.h"
 #include "results/trials.h"
 #include "toml/value.h"
 
@@ -241,8 +242,10 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   if (auto run = was_run(*trial); !run) return std::unexpected(run.error());
   const auto digest = digest_of_build(store, *trial);
   if (!digest) return std::unexpected(digest.error());
-  const auto plan = plan::read_plan(experiment.plan);
+  auto plan = plan::read_plan(experiment.plan);
   if (!plan) return fail(toml::describe(plan.error(), experiment.name));
+  if (auto known = recall_heap(store, experiment.id, *plan); !known)
+    return fail(known.error().message);
   const plan::Expansion expansion = plan::expand(*plan);
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)

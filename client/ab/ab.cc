@@ -42,6 +42,7 @@
 #include "protocol/codec.h"
 #include "report/json.h"
 #include "report/text.h"
+#include "results/heap_layer.h"
 #include "revisions/revisions.h"
 #include "toml/keys.h"
 
@@ -70,8 +71,8 @@ struct Begun {
   // The results of its first runs, as in Comparison.
   bool heap = false;
   std::string why_no_heap{};
-  std::optional<HeapCost> heap_cost{};
-  HeapChange heap_changes{};
+  std::optional<report::HeapCost> heap_cost{};
+  results::HeapChange heap_changes{};
   bool pads = false;
   std::string why_no_pads{};
   std::vector<ForeignLibrary> foreign_libraries{};
@@ -84,8 +85,6 @@ BOOST_DESCRIBE_STRUCT(AbOptions, (),
                       (programs, words, build, run, prepare, cleanup, same, env, budget, margin,
                        response, exit_codes, cpus, machines, seed, heap, pads, control))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
-BOOST_DESCRIBE_STRUCT(HeapCost, (), (change, low, high, pairs))
-BOOST_DESCRIBE_STRUCT(HeapChange, (), (clause, is_time))
 BOOST_DESCRIBE_STRUCT(ForeignLibrary, (), (version, library, program, loaded))
 BOOST_DESCRIBE_STRUCT(Begun, (),
                       (call, own_files, plan, work, time, heap, why_no_heap, heap_cost,
@@ -504,20 +503,11 @@ json json_of(const Control& control) {
   return result;
 }
 
-json heap_of(const Comparison& comparison) {
-  const auto& cost = comparison.heap_cost;
-  const std::string& changes = comparison.heap_changes.clause;
-  json found{{"drawn", comparison.heap},
-             {"allocator", comparison.heap ? json("layer") : json()},
-             {"why_not", comparison.heap ? json() : json(comparison.why_no_heap)},
-             {"changes", changes.empty() ? json() : json(changes)},
-             {"cost", nullptr}};
-  if (cost)
-    found["cost"] = {{"change", cost->change},
-                     {"low", cost->low ? json(*cost->low) : json()},
-                     {"high", cost->high ? json(*cost->high) : json()},
-                     {"pairs", cost->pairs}};
-  return found;
+report::HeapLayer heap_of(const Comparison& comparison) {
+  return {.drawn = comparison.heap,
+          .why_not = comparison.heap ? "" : comparison.why_no_heap,
+          .changes = comparison.heap_changes.clause,
+          .cost = comparison.heap_cost};
 }
 
 json libraries_of(const Comparison& comparison) {
@@ -544,7 +534,7 @@ Result<void> show_json(const Answered& answered, const Comparison& comparison, c
            {"regressed", conclusion.findings.regressed},
            {"unsure", conclusion.findings.unsure},
            {"randomized", conclusion.randomized},
-           {"heap", heap_of(comparison)},
+           {"heap", report::heap_json(heap_of(comparison))},
            {"foreign_libraries", libraries_of(comparison)},
            {"code", conclusion.code.empty() ? json() : json("Code: " + conclusion.code)},
            {"same_output", conclusion.same_output ? json(*conclusion.same_output) : json()},

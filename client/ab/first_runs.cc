@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,168 +17,11 @@
 #include "machine/program.h"
 #include "machine/topology.h"
 #include "protocol/work.h"
-#include "stats/tests/estimate.h"
+#include "results/heap_layer.h"
 #include "worker/trial.h"
 #include "worker/wrappers.h"
 
 namespace stab::client::ab {
-namespace {
-
-double median_of(const std::vector<Run>& runs, double Run::* what) {
-  std::vector<double> numbers;
-  for (const Run& run : runs) numbers.push_back(run.*what);
-  std::ranges::sort(numbers);
-  return numbers.empty() ? 0 : numbers[numbers.size() / 2];
-}
-
-// The highest peak of all runs.
-std::optional<double> peak_of(const std::vector<Run>& runs) {
-  std::optional<double> peak;
-  for (const Run& run : runs)
-    if (run.peak) peak = std::max(peak.value_or(0), *run.peak);
-  return peak;
-}
-
-double fastest_of(const std::vector<Run>& runs) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const Run& run : runs) fastest = std::min(fastest, run.cpu_ns);
-  return fastest;
-}
-
-// Loading the library and filling bags may cost any program the own_* amounts. The most_* shares
-// are allowed in addition. A change of CPU time that may be noise must be larger than others.
-constexpr double own_faults = 100;
-constexpr double own_peak = 1 << 20;
-constexpr double own_cpu_ns = 2e6;
-constexpr double most_counts = 0.05;
-constexpr double most_time = 0.1;
-constexpr double most_unsure_time = 0.25;
-constexpr std::size_t enough_pairs = 3;
-constexpr std::size_t enough_for_interval = 4;  // with fewer, an interval says nothing
-
-constexpr double loading_ns = 4e5;
-constexpr double least_difference = 0.01;
-constexpr double least_difference_ns = 1e6;
-
-// The logarithm of each pair's ratio, without the cost of loading the library.
-std::vector<double> costs_of(const Pairs& pairs) {
-  std::vector<double> costs;
-  for (std::size_t i = 0; i < pairs.with.size(); ++i)
-    costs.push_back(
-        std::log(std::max(pairs.with[i].cpu_ns, 1.0) / (pairs.without[i].cpu_ns + loading_ns)));
-  return costs;
-}
-
-bool differs(double without, double with, double share, double own) {
-  return std::abs(with - without) > share * std::max(without, 0.0) + own;
-}
-
-// How many times as much CPU time a version takes with the layer, beside the cost of loading it.
-struct TimeChange {
-  double mean = 0;                            // of the logarithms
-  double median = 0;                          // of the logarithms
-  std::optional<stats::Interval> interval{};  // 95 %, of the mean; absent with too few pairs
-  std::size_t pairs = 0;
-};
-
-TimeChange time_change_of(const Pairs& pairs) {
-  std::vector<double> costs = costs_of(pairs);
-  TimeChange change{.pairs = costs.size()};
-  if (costs.empty()) return change;
-  for (const double cost : costs) change.mean += cost / static_cast<double>(costs.size());
-  if (const auto estimate = stats::paired(std::vector<double>(costs.size()), costs);
-      estimate && costs.size() >= enough_for_interval)
-    change.interval = stats::difference_interval(*estimate, 0.05);
-  std::ranges::sort(costs);
-  change.median = (costs[(costs.size() - 1) / 2] + costs[costs.size() / 2]) / 2;
-  return change;
-}
-
-// Whether a logarithm is a change of more than this share, to more or to less time.
-bool is_beyond(double logarithm, double share) {
-  return std::abs(std::expm1(logarithm)) > share;
-}
-
-// Decision 29 explains this rule. `time` is the CPU time without the layer.
-bool is_too_much(const TimeChange& change, double time) {
-  if (std::abs(std::expm1(change.mean)) * time <= own_cpu_ns) return false;
-  if (change.interval && (change.interval->low > 0 || change.interval->high < 0))
-    return is_beyond(change.mean, most_time);
-  return is_beyond(change.mean, most_unsure_time) && is_beyond(change.median, most_unsure_time);
-}
-
-std::string said(const TimeChange& change) {
-  return fmt::format(
-      "{:.3g} times as much CPU time with libstabheap.so ({}{} of runs)", std::exp(change.mean),
-      change.interval ? fmt::format("95 % interval {:.3g} to {:.3g}, ",
-                                    std::exp(change.interval->low), std::exp(change.interval->high))
-                      : "",
-      change.pairs == 1 ? "1 pair" : fmt::format("{} pairs", change.pairs));
-}
-
-}  // namespace
-
-HeapChange what_changes(const std::string& version, const Pairs& pairs) {
-  const double faults = median_of(pairs.without, &Run::faults);
-  const double more_faults = median_of(pairs.with, &Run::faults);
-  if (differs(faults, more_faults, most_counts, own_faults))
-    return {.clause = fmt::format("{} has {:.0f} page faults with libstabheap.so, {:.0f} without",
-                                  version, more_faults, faults)};
-  const auto peak = peak_of(pairs.without);
-  const auto higher = peak_of(pairs.with);
-  if (peak && higher && differs(*peak, *higher, most_counts, own_peak))
-    return {.clause =
-                fmt::format("{} takes {:.1f} MB of memory with libstabheap.so, {:.1f} MB without",
-                            version, *higher / 1e6, *peak / 1e6)};
-  const TimeChange change = time_change_of(pairs);
-  if (is_too_much(change, median_of(pairs.without, &Run::cpu_ns)))
-    return {.clause = fmt::format("{} takes {}", version, said(change)), .is_time = true};
-  return {};
-}
-
-std::string what_costs_more(const std::string& first, const Pairs& of_first,
-                            const std::string& second, const Pairs& of_second) {
-  const std::vector<double> a = costs_of(of_first);
-  const std::vector<double> b = costs_of(of_second);
-  if (a.size() != b.size() || a.size() < enough_pairs) return "";
-  const auto estimate = stats::paired(a, b);
-  if (!estimate || std::abs(estimate->difference) < least_difference) return "";
-  const double shorter = std::min(fastest_of(of_first.without), fastest_of(of_second.without));
-  if (std::abs(estimate->difference) * shorter < least_difference_ns) return "";
-  const auto p = stats::p_value(*estimate);
-  if (!p || *p >= 0.05) return "";
-  return fmt::format(
-      "libstabheap.so increases the CPU time by {} percentage points {} in {} than in {}",
-      rounded(100 * std::abs(estimate->difference), 2), estimate->difference > 0 ? "more" : "less",
-      second, first);
-}
-
-std::optional<HeapCost> cost_of(const std::vector<Pairs>& all) {
-  std::vector<double> without;
-  std::vector<double> with;
-  for (const Pairs& pairs : all)
-    for (std::size_t i = 0; i < pairs.with.size(); ++i) {
-      if (pairs.without[i].cpu_ns <= 0 || pairs.with[i].cpu_ns <= 0) continue;
-      without.push_back(std::log(pairs.without[i].cpu_ns));
-      with.push_back(std::log(pairs.with[i].cpu_ns));
-    }
-  if (with.empty()) return std::nullopt;
-  HeapCost cost{.pairs = with.size()};
-  auto estimate = stats::paired(without, with);
-  if (!estimate) {
-    cost.change = std::exp(with.front() - without.front()) - 1;
-    return cost;
-  }
-  estimate->log = true;
-  cost.change = std::exp(estimate->difference) - 1;
-  const auto interval = stats::ratio_interval(*estimate, 0.05);
-  if (interval && cost.pairs >= enough_for_interval) {
-    cost.low = interval->low - 1;
-    cost.high = interval->high - 1;
-  }
-  return cost;
-}
-
 namespace {
 
 using std::chrono::nanoseconds;
@@ -258,19 +99,6 @@ Result<Tried> try_out(const Comparison& comparison, const Version& version,
   return tried;
 }
 
-// Why this trial did not have a random heap.
-std::string why_not(const Version& version, const protocol::RunReply& reply, bool with_library) {
-  if (reply.status != store::TrialStatus::not_randomized)
-    return fmt::format("{} does not run{}: {}", version.name,
-                       with_library ? " with libstabheap.so" : "", one_line(reply.reason, 200));
-  if (!reply.layout.note.empty())
-    return fmt::format("{} has no random heap: {}", version.name, one_line(reply.layout.note, 200));
-  return fmt::format(
-      "{} does not load libstabheap.so: it may be a script, a shell builtin, a statically linked "
-      "program, or a program with more rights than its caller",
-      version.name);
-}
-
 // A preloaded heap sends a report, too, but it moves no functions.
 bool is_built_by_szc(const protocol::RunReply& reply) {
   return reply.layout.random_code.value_or(false);
@@ -327,16 +155,15 @@ plan::Variables options_of(const Comparison& comparison, std::uint64_t seed) {
 
 // Runs a version with the heap layer, or without it, as users run the program.
 Result<Tried> try_heap(const Comparison& comparison, const Version& version,
-                       const Surroundings& around, nanoseconds most, std::uint64_t seed, Run& run) {
+                       const Surroundings& around, nanoseconds most, std::uint64_t seed,
+                       results::HeapRun& run) {
   nanoseconds took{0};
   const auto reply =
       run_as_trial(comparison, version, around, most, options_of(comparison, seed),
                    comparison.heap ? plan::Needs::randomized : plan::Needs::nothing, took);
-  if (reply.status != store::TrialStatus::ok) return fail(why_not(version, reply, comparison.heap));
-  run.cpu_ns = static_cast<double>(reply.user_ns.value_or(0) + reply.system_ns.value_or(0));
-  if (const auto faults = store::number_of(reply, "page-faults-minor"))
-    run.faults = counters::to_double(faults->value);
-  if (reply.max_rss_bytes) run.peak = static_cast<double>(*reply.max_rss_bytes);
+  if (reply.status != store::TrialStatus::ok)
+    return fail(results::why_no_layer(version.name, reply, comparison.heap));
+  run = results::heap_run(reply);
   return Tried{.all = took, .longest = took};
 }
 
@@ -369,8 +196,7 @@ Result<Pace> round_of(const Comparison& comparison, const Try& once) {
 // Runs each version in pairs, with the heap layer and without it, within a fifth of the budget. The
 // order changes from pair to pair. Returns the pace of the last round with the layer.
 Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, const Pace& pace,
-                           nanoseconds budget, std::vector<Pairs>& pairs) {
-  constexpr std::uint64_t most_turns = 10;
+                           nanoseconds budget, std::vector<results::HeapPairs>& pairs) {
   const std::string preloads = comparison.heap_preloads;
   const auto turn = [&](bool heap, std::uint64_t seed) {
     comparison.heap = heap;
@@ -382,9 +208,9 @@ Result<Pace> pairs_of_runs(Comparison& comparison, const Surroundings& around, c
       return try_heap(comparison, version, around, most_of(pace), seed, runs.emplace_back());
     });
   };
-  const auto end = steady_clock::now() + budget / 5;
+  const auto end = steady_clock::now() + budget / results::heap_tests_one_in;
   Result<Pace> round;
-  for (std::uint64_t seed = 1; seed <= most_turns; ++seed) {
+  for (std::uint64_t seed = 1; seed <= results::most_heap_pairs; ++seed) {
     const auto began = steady_clock::now();
     const bool first =
         seed % 2 == 1;  // the first run has the layer, so problems with it show early
@@ -436,15 +262,15 @@ Result<Pace> round_with_heap(Comparison& comparison, const Surroundings& around,
   if (worker::heap_library().empty()) return fail("libstabheap.so is not installed");
   if (comparison.kind != Kind::programs)
     comparison.heap_preloads = preloads_for(comparison, around.directory, has_loaded_one);
-  std::vector<Pairs> pairs(comparison.versions.size());
+  std::vector<results::HeapPairs> pairs(comparison.versions.size());
   auto round = pairs_of_runs(comparison, around, pace, budget, pairs);
-  if (round) comparison.heap_cost = cost_of(pairs);
-  HeapChange& changes = comparison.heap_changes;
-  for (std::size_t i = 0; round && i < pairs.size() && changes.clause.empty(); ++i)
-    changes = what_changes(comparison.versions[i].name, pairs[i]);
-  for (std::size_t i = 1; round && i < pairs.size() && changes.clause.empty(); ++i)
-    changes.clause = what_costs_more(comparison.versions[0].name, pairs[0],
-                                     comparison.versions[i].name, pairs[i]);
+  results::HeapChange& changes = comparison.heap_changes;
+  if (round) {
+    comparison.heap_cost = results::heap_cost(pairs);
+    std::vector<std::string> names;
+    for (const Version& version : comparison.versions) names.push_back(version.name);
+    changes = results::first_change(names, pairs);
+  }
   if (!changes.clause.empty() && comparison.wanted_heap != Heap::always)
     round = fail(
         fmt::format("random heap positions would change what is measured: {}; --heap uses them "

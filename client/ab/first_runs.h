@@ -7,43 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 #include "client/ab/loaded_libraries.h"
 #include "client/ab/versions.h"
 
 namespace stab::client::ab {
-
-// The resources that one run used, as far as the layer could change them.
-struct Run {
-  double cpu_ns = 0;
-  double faults = 0;
-  std::optional<double> peak{};  // bytes
-};
-
-// The runs of one version. Each vector has one run of each pair.
-struct Pairs {
-  std::vector<Run> without;
-  std::vector<Run> with;
-};
-
-// Returns the changes that the layer makes in this version, in addition to what loading it costs
-// any program: page faults or peak memory by more than 5 %, or CPU time by more than 10 % if the
-// 95 % interval excludes "no change". Otherwise, and with fewer than four pairs, the mean and the
-// median of the pairs must both show a change of CPU time by more than 25 %.
-HeapChange what_changes(const std::string& version, const Pairs& pairs);
-
-// A clause that says that the layer costs the second version a larger or smaller share of its time
-// than the first. For this, the difference of the logarithms must be significant at 5 %, and at
-// least 1 % and 1 ms of the shorter time; otherwise returns "".
-std::string what_costs_more(const std::string& first, const Pairs& of_first,
-                            const std::string& second, const Pairs& of_second);
-
-// The cost for all versions together. Nothing if no run took measurable time.
-std::optional<HeapCost> cost_of(const std::vector<Pairs>& all);
 
 // The surroundings in which trials run.
 struct Surroundings {
@@ -73,7 +43,7 @@ std::uint64_t rounds_within(std::chrono::nanoseconds budget, const Pace& pace);
 // versions with and without a layer above their allocators, which places small blocks at random, in
 // turns and for at most a fifth of the budget. The versions will be measured without the layer if
 // one of them does not run with it, does not say that its blocks are random, or is changed by it
-// (what_changes). Sets `heap` and what belongs to it. If Heap::always is wanted, changes are
+// (results/heap_layer.h). Sets `heap` and what belongs to it. If Heap::always is wanted, changes are
 // allowed, and other problems with the layer are errors. Then, unless pads are unwanted, runs the
 // versions once with pads in their stack frames, and sets `pads` likewise. The very first runs of
 // revisions also set `foreign_libraries`.

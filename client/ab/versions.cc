@@ -174,20 +174,12 @@ Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& 
   return versions;
 }
 
-std::string said(const HeapCost& cost) {
-  std::string text = fmt::format("{:+.1f} % of CPU time", 100 * cost.change);
-  if (cost.low && cost.high)
-    return text + fmt::format("; 95 % interval {:+.1f} to {:+.1f} %, {} pairs of runs",
-                              100 * *cost.low, 100 * *cost.high, cost.pairs);
-  return text + fmt::format("; {} of runs",
-                            cost.pairs == 1 ? "1 pair" : fmt::format("{} pairs", cost.pairs));
-}
-
 std::string heap_remark(const Comparison& comparison) {
   if (!comparison.heap) return "";
-  const HeapChange& changes = comparison.heap_changes;
+  const results::HeapChange& changes = comparison.heap_changes;
   std::string text;
-  if (comparison.heap_cost && !changes.is_time) text = "costs " + said(*comparison.heap_cost);
+  if (comparison.heap_cost && !changes.is_time)
+    text = "costs " + results::said(*comparison.heap_cost);
   if (!changes.clause.empty())
     text +=
         fmt::format("{}changes what is measured: {}", text.empty() ? "" : "; it ", changes.clause);

@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "client/ab/ab.h"
 #include "plan/plan.h"
+#include "report/model.h"
+#include "results/heap_layer.h"
 
 namespace stab::client::ab {
 
@@ -37,25 +39,6 @@ struct Revision {
 Result<std::vector<Version>> versions_of_revisions(const std::vector<Revision>& revisions);
 
 enum class Kind { programs, commands, folders };
-
-// The cost of placing small blocks at random: CPU time with the layer above the programs' own
-// allocators, compared with the time without it.
-struct HeapCost {
-  double change = 0;            // 0.01: 1 % more
-  std::optional<double> low{};  // the 95 % interval; absent with too few pairs
-  std::optional<double> high{};
-  std::uint64_t pairs = 0;  // of runs
-};
-
-// "+0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs".
-std::string said(const HeapCost& cost);
-
-// The changes that the layer makes in the versions, as a clause: "a has 10700 page faults with
-// libstabheap.so, 10000 without". "" if it changes nothing that matters.
-struct HeapChange {
-  std::string clause{};
-  bool is_time = false;  // the clause gives the change of CPU time
-};
 
 // A shared library that was loaded from outside of a version's copy, although the build made one of
 // the same name.
@@ -88,8 +71,8 @@ struct Comparison {
   bool heap = false;            // heap blocks are at random addresses
   std::string heap_preloads{};  // if `heap`: for LD_PRELOAD of what a shell starts
   std::string why_no_heap{};    // if not `heap`
-  HeapChange heap_changes{};
-  std::optional<HeapCost> heap_cost{};  // if it was measured
+  results::HeapChange heap_changes{};
+  std::optional<report::HeapCost> heap_cost{};  // if it was measured
   Pads wanted_pads = Pads::where_possible;
   bool pads = false;                                // stack frames have pads of random sizes
   std::string why_no_pads{};                        // if not `pads`; "": the user need not know

@@ -170,7 +170,7 @@ TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
   plan::Stated stated = read(comparison).stated;
   EXPECT_EQ(stated.compiler + stated.beside + stated.why_no_heap + stated.why_no_stack, "");
   comparison.compiler = "clang 19";
-  comparison.heap_cost = HeapCost{.change = 0.004, .pairs = 2};
+  comparison.heap_cost = report::HeapCost{.change = 0.004, .pairs = 2};
   comparison.why_no_heap = "it needs $HOME \"x\" and ${Y}\n";
   comparison.why_no_pads = std::string(1000, 'x');
   comparison.response = "relative_cpu";
@@ -189,13 +189,14 @@ TEST(Versions, WhatReportsCannotKnowStandsInThePlan) {
 
 TEST(Versions, WhatRandomHeapBlocksCostIsSaidOnce) {
   Comparison comparison = of_commands({"a", "b"});
-  comparison.heap_cost = HeapCost{.change = 0.004, .low = -0.002, .high = 0.011, .pairs = 12};
+  comparison.heap_cost =
+      report::HeapCost{.change = 0.004, .low = -0.002, .high = 0.011, .pairs = 12};
   EXPECT_EQ(heap_remark(comparison), "");
   comparison.heap = true;
   const std::string cost =
       "costs +0.4 % of CPU time; 95 % interval -0.2 to +1.1 %, 12 pairs of runs";
   EXPECT_EQ(heap_remark(comparison), cost);
-  comparison.heap_changes = {.clause = "a has 9 page faults with libstabheap.so, 7 without"};
+  comparison.heap_changes = {.clause = "a has 9 page faults with the heap layer, 7 without"};
   EXPECT_EQ(heap_remark(comparison),
             cost + "; it changes what is measured: " + comparison.heap_changes.clause);
   comparison.heap_changes = {.clause = "a takes 1.15 times as much CPU time", .is_time = true};

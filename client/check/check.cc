@@ -336,11 +336,13 @@ std::string runtime_text(const Design& design) {
         "the program of '{}' does not randomize its own layout, because its build links with {}",
         fixed->benchmark, fixed->flag);
   if (!plan::sets_options(plan))
-    return builds_with_szc(design) ? fmt::format(
-                                         "programs built by szc place their code{} at random in "
-                                         "each trial, using the trial's seed",
-                                         plan.pads_by_default ? " and size their stack frames" : "")
-                                   : unused_compiler(plan);
+    return builds_with_szc(design)
+               ? fmt::format(
+                     "programs built by szc place their code{} at random in each trial, using the "
+                     "trial's seed{}",
+                     plan.pads_by_default ? " and size their stack frames" : "",
+                     plan.layer_by_default ? "; test runs decide about heap blocks" : "")
+               : unused_compiler(plan);
   std::vector<std::string> parts;
   for (const auto& [name, level] : plan.randomize)
     parts.push_back(fmt::format("{} = {}", name, level.name));
@@ -351,6 +353,7 @@ std::string runtime_text(const Design& design) {
     has_layout = has_layout || factor.kind == plan::FactorKind::layout;
   }
   if (plan.pads_by_default) parts.emplace_back("stack = true by default");
+  if (plan.layer_by_default) parts.emplace_back("random heap blocks if test runs allow it");
   parts.emplace_back(has_layout ? "seeds from the factor layout" : "each trial with its own seed");
   return fmt::format(
       "{}: {}",

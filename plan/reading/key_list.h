@@ -78,6 +78,7 @@ inline constexpr std::array<std::string_view, 2> streams{"stdout", "stderr"};
 inline constexpr std::array<std::string_view, 2> directions{"lower", "higher"};
 inline constexpr std::array<std::string_view, 1> per{"block"};
 inline constexpr std::array<std::string_view, 1> engines{"slurm"};
+inline constexpr std::array<std::string_view, 1> layers{"layer"};
 }  // namespace words
 
 inline constexpr std::size_t max_counters = 64;  // including events that take turns
@@ -230,6 +231,10 @@ inline constexpr Key keys[] = {
      "the version of clang in `variables.CC` and `variables.CXX` if the plan does not set them; if "
      "a plan builds a program without setting both, `stabctl` sets this key to 22 in the stored "
      "plan"},
+    {"by_default.heap", Choice{words::layers},
+     "for each benchmark, test runs before the first trial decide whether its trials run with the "
+     "heap layer; if a plan builds with szc, does not set or vary `heap` or `allocator`, and does "
+     "not vary `code` or turn it off, `stabctl` sets this key in the stored plan"},
     {"by_default.stack", Flag{false},
      "the default of `stack` for programs that szc builds; if a plan builds with szc but sets "
      "neither `code` nor `stack`, `stabctl` sets this key to `true` in the stored plan"},

@@ -154,6 +154,7 @@ constexpr std::string_view mark_of_defaults = "\n\n# Added by stabctl: ";
 constexpr std::string_view header_of_defaults = "\n[by_default]\n";
 constexpr std::string_view pads_by_default = "stack = true\n";
 constexpr std::string_view nodes_by_default = "nodes = ";
+constexpr std::string_view layer_by_default = "heap = \"layer\"\n";
 
 std::string clang_by_default() {
   return fmt::format("clang = {}\n", default_clang);
@@ -178,17 +179,30 @@ bool builds_with_szc(const Plan& plan) {
   });
 }
 
-// Whether the plan gets pads by default. A plan that sets code or stack gets what it says, and a
-// simulator's counts must not vary.
-bool gets_pads(const Plan& plan) {
+// Whether the plan leaves these options to defaults. A plan that sets or varies one of them, turns
+// code off, or varies code, gets what it says. A simulator's counts must not vary.
+bool leaves_open(const Plan& plan, const std::vector<std::string>& options) {
   if (plan.is_causal() || plan.simulated || !builds_with_szc(plan)) return false;
+  const auto is_one = [&](const std::string& name) {
+    return std::ranges::find(options, name) != options.end();
+  };
   const auto code = plan.randomize.find("code");
-  if (plan.randomize.contains("stack") ||
-      (code != plan.randomize.end() && code->second.number == 0))
-    return false;
-  return std::ranges::none_of(plan.factors, [](const Factor& factor) {
-    return factor.kind == FactorKind::option && (factor.name == "code" || factor.name == "stack");
-  });
+  if (code != plan.randomize.end() && code->second.number == 0) return false;
+  return std::ranges::none_of(plan.randomize,
+                              [&](const auto& option) { return is_one(option.first); }) &&
+         std::ranges::none_of(plan.factors, [&](const Factor& factor) {
+           return factor.kind == FactorKind::option &&
+                  (factor.name == "code" || is_one(factor.name));
+         });
+}
+
+bool gets_pads(const Plan& plan) {
+  return leaves_open(plan, {"stack"});
+}
+
+// stabd makes no test runs on a cluster.
+bool gets_layer(const Plan& plan) {
+  return !plan.machines && leaves_open(plan, {"heap", "allocator"});
 }
 
 // Whether a build of the plan may use the compiler that [by_default] names.
@@ -214,6 +228,7 @@ std::string with_defaults(const std::string& text, std::optional<std::uint32_t> 
   std::string lines;
   if (nodes) lines += fmt::format("{}{}\n", nodes_by_default, *nodes);
   if (gets_pads(*plan)) lines += pads_by_default;
+  if (gets_layer(*plan)) lines += layer_by_default;
   if (gets_clang(*plan)) lines += clang_by_default();
   if (lines.empty()) return text;
   const std::string result = fmt::format("{}{}defaults for keys that the plan does not set.{}{}",
@@ -234,7 +249,8 @@ std::string_view without_defaults(std::string_view text) {
     const std::size_t end = lines.find_first_not_of("0123456789", nodes_by_default.size());
     if (end != std::string_view::npos && lines[end] == '\n') lines.remove_prefix(end + 1);
   }
-  if (lines.starts_with(pads_by_default)) lines.remove_prefix(pads_by_default.size());
+  for (const std::string_view line : {pads_by_default, layer_by_default})
+    if (lines.starts_with(line)) lines.remove_prefix(line.size());
   return lines.empty() || lines == clang_by_default() ? text.substr(0, mark) : text;
 }
 

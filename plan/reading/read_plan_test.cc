@@ -286,6 +286,36 @@ TEST(ReadPlan, APlanWhoseProgramsSzcBuildsGetsPadsByDefault) {
             text + "[randomize]\nheap = true\n");
 }
 
+TEST(ReadPlan, TestRunsDecideAboutTheHeapLayerOfProgramsThatSzcBuilds) {
+  std::string text =
+      with_build +
+      "[variables]\nCC = 'szc'\n[factor.opt]\nlevels = { a = { CFLAGS = '-O1' }, b = "
+      "{ CFLAGS = '-O2' } }\n";
+  EXPECT_FALSE(good_plan(with_defaults(text)).layer_by_default)
+      << "its build names another compiler";
+  text.replace(text.find("cc "), 3, "${CC} ");
+  const std::string with = with_defaults(text);
+  EXPECT_TRUE(good_plan(with).layer_by_default);
+  EXPECT_FALSE(good_plan(with).benchmarks[0].has_layer);
+  EXPECT_FALSE(good_plan(text).layer_by_default);
+  EXPECT_EQ(without_defaults(with), text);
+  EXPECT_EQ(with_defaults(with), with);
+  for (const char* more : {"[randomize]\nstack = true\n", "[randomize]\nstack = false\n",
+                           "[factor.stack]\nlevels = [false, true]\n"}) {
+    EXPECT_TRUE(good_plan(with_defaults(text + more)).layer_by_default) << more;
+    EXPECT_EQ(without_defaults(with_defaults(text + more)), text + more);
+  }
+  for (const char* more :
+       {"[randomize]\nheap = false\n", "[randomize]\nheap = true\n",
+        "[randomize]\nallocator = 'layer'\n", "[randomize]\ncode = false\n",
+        "[factor.code]\nlevels = [false, true]\n", "[factor.heap]\nlevels = [false, true]\n",
+        "[factor.allocator]\nlevels = ['shuffled', 'layer']\n", "[machines]\nengine = 'slurm'\n",
+        "[by_default]\nstack = true\n"})
+    EXPECT_FALSE(good_plan(with_defaults(text + more)).layer_by_default) << more;
+  EXPECT_EQ(problems_of(smallest + "[by_default]\nheap = 'shuffled'\n"),
+            "p:7:1: 'by_default.heap' must be \"layer\", not \"shuffled\"\n");
+}
+
 TEST(ReadPlan, AStoredPlanKeepsTheClangThatWasTheDefault) {
   const auto compilers = [](const std::string& text) {
     const Variables variables = good_plan(text).variables;

@@ -113,6 +113,7 @@ void read_by_default(const Table& root, Draft& draft) {
     draft.nodes_chosen = given<"by_default.nodes">(*table);
     draft.nodes_chosen_at = table->at();
   }
+  draft.plan.layer_by_default = table && given<"by_default.heap">(*table);
   const auto clang = value<"by_default.clang">(table);
   draft.plan.variables = {{"CC", fmt::format("clang-{}", clang)},
                           {"CXX", fmt::format("clang++-{}", clang)}};

@@ -218,7 +218,7 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
   EXPECT_THAT(
       randomized(picky),
       HasSubstr(
-          "heap blocks (a does not run with libstabheap.so: ended with exit code 9, not 0), the "
+          "heap blocks (a does not run with the heap layer: ended with exit code 9, not 0), the "
           "sizes"));
   EXPECT_EQ(json::parse(picky.out)["report"]["trials"]["failed"], 0);
   const Output without = run({"--no-heap", "--", "./a", "./b"});
@@ -270,7 +270,7 @@ TEST_F(Ab, AProgramIsMeasuredWithItsOwnAllocator) {
   EXPECT_THAT(
       document["heap"]["why_not"].get<std::string>(),
       ContainsRegex("^random heap positions would change what is measured: .* takes .* times "
-                    "as much CPU time with libstabheap.so \\(.*pairs? of runs\\); --heap uses them "
+                    "as much CPU time with the heap layer \\(.*pairs? of runs\\); --heap uses them "
                     "anyway$"));
   EXPECT_GT(document["heap"]["cost"]["change"], 0.1);
   // A later report gives the same reason.
@@ -296,7 +296,7 @@ TEST_F(Ab, AProgramWithMoreRightsKeepsItsHeap) {
   if (made.code != 0) GTEST_SKIP() << "nobody gets other rights here: " << made.err;
   const Output refused = ab({"--heap", "--program", "./a", "./a"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("--heap: a does not load libstabheap.so"));
+  EXPECT_THAT(refused.err, HasSubstr("--heap: a does not load the heap layer"));
 }
 
 TEST_F(Ab, CommandsAreTakenAsTheyAreAndDifferentOutputIsSaid) {
@@ -608,7 +608,7 @@ TEST_F(Ab, AControlIsMeasuredBesideUnlessItIsRefusedAndIsNoVersion) {
   EXPECT_EQ(document["conclusions"][0]["version"], "exit-0");
   EXPECT_EQ(document["control"]["version"], "true-again");
   EXPECT_THAT(document["randomized"].get<std::string>(),
-              HasSubstr("(true does not load libstabheap.so: it may be a script, a shell builtin"));
+              HasSubstr("(true does not load the heap layer: it may be a script, a shell builtin"));
   EXPECT_EQ(document["control"]["trusted"], document["control"]["can_tell"].is_number());
   EXPECT_THAT(read_file(lab_.path("plan.toml"), 1 << 20).value_or(""),
               HasSubstr("control = \"true-again\""));

@@ -142,16 +142,17 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
   }
   const json stored = json::parse(lab_.ctl({"status", std::to_string(id), "--json"}).out);
   EXPECT_THAT(stored["plan"].get<std::string>(),
-              HasSubstr("[by_default]\nstack = true\nclang = 22\n"));
+              HasSubstr("[by_default]\nstack = true\nheap = \"layer\"\nclang = 22\n"));
   const json settings = report(id)["settings"];
-  EXPECT_EQ(settings.back(), "by default: random stack frames in programs built by szc");
+  EXPECT_THAT(settings.dump(), HasSubstr("by default: random stack frames in programs built by "
+                                         "szc\",\"by default: no benchmark has random heap"));
   std::map<std::string, json> random;
   for (const json& each : report(id)["random"]) random[each["what"]] = each;
   EXPECT_EQ(random["functions"]["random"], true);
   EXPECT_EQ(random["stack frames"]["random"], true);
   EXPECT_EQ(random["stack frames"]["why_not"], nullptr);
   EXPECT_EQ(random["heap blocks"]["random"], false);
-  EXPECT_EQ(random["heap blocks"]["why_not"], "not requested in the plan");
+  EXPECT_EQ(random["heap blocks"]["why_not"], "the plan has too few trials for test runs");
   EXPECT_EQ(random["addresses"]["why_not"], "machine.aslr = false");
   EXPECT_THAT(lab_.ctl({"report", std::to_string(id), "--full"}).out,
               HasSubstr("Random    functions, stack frames; not: environment (the plan has no"));
@@ -174,6 +175,45 @@ TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
               ::testing::Not(HasSubstr("stack=1")));
   const json after = json::parse(lab_.ctl({"history", "b", "--json"}).out)["experiments"];
   EXPECT_EQ(after[1]["remarks"], json::array({"fewer settings than before"}));
+}
+
+// Test runs decide about heap blocks before the first trial. Because the machine may be slow, both
+// decisions are right here, but each must be the same in all that shows it.
+TEST_F(Layout, HeapBlocksAreRandomByDefaultIfTestRunsAllowIt) {
+  lab_.write("b.c",
+             "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n"
+             "for (int i = 0; i < 99; ++i) { char *volatile p = malloc(100); *p = 1; }\n"
+             "puts(\"done\"); return 0; }\n");
+  std::string text = plan("heap", "", "");
+  text.replace(text.find("repetitions = 4"), 15, "repetitions = 20");
+  const int id = run(text);
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  ASSERT_THAT(lab_.trials(id), SizeIs(20));
+  const json document = report(id);
+  ASSERT_THAT(document["heap"], SizeIs(1)) << document;
+  const json& heap = document["heap"][0];
+  EXPECT_EQ(heap["benchmark"], "b");
+  EXPECT_EQ(heap["cost"]["pairs"], 2) << "a fifth of 20 runs";
+  const bool drawn = heap["drawn"];
+  if (!drawn) EXPECT_THAT(heap["changes"].dump(), HasSubstr("times as much CPU time"));
+  for (const json& row : lab_.trials(id)) {
+    EXPECT_EQ(row["status"], "ok") << row;
+    EXPECT_EQ(row["randomization"].get<std::string>().contains("heap layer"), drawn) << row;
+  }
+  const std::string words = drawn ? "heap blocks (costs " : "heap blocks (random heap positions";
+  EXPECT_THAT(joined(lab_.ctl({"report", std::to_string(id), "--full"}).out), HasSubstr(words));
+  EXPECT_THAT(lab_.ctl({"logs", std::to_string(id)}).out,
+              HasSubstr(drawn ? "b: heap blocks are random (costs " : "b: heap blocks are not"));
+  EXPECT_EQ(lab_.ctl({"replay", std::to_string(id), "0", "--print"}).out.contains("heap=1"), drawn);
+  // A program that breaks with the layer runs without it.
+  lab_.write("b.c",
+             "#include <stdlib.h>\n#include <string.h>\nint main(void) {\n"
+             "return strstr(getenv(\"STABILIZER_OPTIONS\"), \"heap=1\") ? 9 : 0; }\n");
+  const int picky = run(text);
+  EXPECT_EQ(submitted_.code, 0) << submitted_.err;
+  EXPECT_EQ(report(picky)["heap"][0]["why_not"],
+            "b does not run with the heap layer: ended with exit code 9, not 0");
+  EXPECT_EQ(report(picky)["trials"]["ok"], 20);
 }
 
 // A program without pads is an error only if the plan asks for pads.
@@ -566,8 +606,10 @@ TEST_F(Layout, CheckSaysWhatWillBeRandomAndWhatCannotBe) {
               HasSubstr("random layouts: made by the programs that szc built, and by "
                         "libstabheap.so in other programs: heap set "
                         "by its factor, stack = true by default, each trial with its own seed"));
-  EXPECT_THAT(check(plan("c", "", "")).out,
-              HasSubstr("place their code and size their stack frames at random in each trial"));
+  EXPECT_THAT(
+      check(plan("c", "", "")).out,
+      AllOf(HasSubstr("place their code and size their stack frames at random in each trial"),
+            HasSubstr("test runs decide about heap blocks")));
   // The order of the cells makes no difference.
   for (int seed = 1; seed <= 8; ++seed)
     EXPECT_THAT(check("[experiment]\nname = \"m\"\nseed = " + std::to_string(seed) +

@@ -65,6 +65,53 @@ TEST(CollectBuilds, TrialsThatDifferOnlyInHowTheyRunShareABuild) {
   }
 }
 
+const std::string by_szc =
+    "[experiment]\nname = 't'\n[[benchmark]]\nname = 'b'\n"
+    "build = 'szc ${CFLAGS} -o ${OUT} b.c ${LDFLAGS}'\nrun = ['${OUT}']\n";
+
+std::vector<HeapTest> tests_of(const Case& all) {
+  return heap_tests(all.plan, all.expansion, all.builds);
+}
+
+TEST(HeapTests, PairsHaveATrialOfEachProgramAndAreAFifthOfAllRuns) {
+  const Case all(by_szc + "[defaults]\nrepetitions = 40\n" + opt + sizes + orders);
+  const auto tests = tests_of(all);
+  ASSERT_EQ(tests.size(), 1U);
+  EXPECT_EQ(tests[0].why_none, "");
+  EXPECT_THAT(tests[0].versions, ::testing::UnorderedElementsAre("b O1", "b O2"));
+  // 160 trials, in which either program runs with and without the layer.
+  ASSERT_EQ(tests[0].pairs.size(), 8U);
+  std::set<std::uint32_t> positions;
+  for (const auto& pair : tests[0].pairs) {
+    ASSERT_EQ(pair.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ("b " + all.expansion.trials[pair[i]].levels[0].name, tests[0].versions[i]);
+      positions.insert(pair[i]);
+    }
+  }
+  EXPECT_EQ(positions.size(), 16U);
+  const Case many(by_szc + "[defaults]\nrepetitions = 1000\n" + opt);
+  EXPECT_EQ(tests_of(many).at(0).pairs.size(), 10U);
+}
+
+TEST(HeapTests, SayWhyThereAreNone) {
+  const std::string twenty = "[defaults]\nrepetitions = 20\n";
+  const auto why = [](const std::string& text) {
+    const auto tests = tests_of(Case(text));
+    if (tests.size() != 1) return std::string("nothing is tested");
+    EXPECT_EQ(tests[0].pairs.empty(), !tests[0].why_none.empty());
+    return tests[0].why_none;
+  };
+  EXPECT_EQ(why(by_szc + twenty + opt), "");
+  EXPECT_EQ(why(by_szc + few + opt), "the plan has too few trials for test runs");
+  EXPECT_EQ(why(plan::with_build + twenty + opt), "szc does not build all versions of the program");
+  EXPECT_EQ(why(plan::smallest + "repetitions = 20\n"),
+            "szc does not build all versions of the program");
+  Case lost(by_szc + twenty + opt);
+  lost.builds.slots[0].usable = false;
+  EXPECT_TRUE(tests_of(lost).empty()) << "its trials don't run";
+}
+
 TEST(CollectBuilds, TheyComeInTheOrderInWhichTrialsNeedThem) {
   const Case all(plan::with_build + few + opt + orders);
   std::int64_t highest = -1;

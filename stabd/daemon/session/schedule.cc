@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <utility>
 
 #include "design/resolve.h"
 #include "plan/options.h"
+#include "results/heap_layer.h"
 #include "results/identical.h"
 
 namespace stab::daemon {
@@ -69,6 +71,80 @@ std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Exp
         benchmark.name, slot.in_place);
   }
   return std::nullopt;
+}
+
+namespace {
+
+// Whether szc builds all programs of the benchmark.
+bool is_built_by_szc(const plan::Plan& plan, const Builds& builds, std::uint32_t benchmark) {
+  return plan.benchmarks[benchmark].build &&
+         std::ranges::all_of(builds.slots, [&](const BuildSlot& slot) {
+           return slot.benchmark != benchmark || plan::names_szc(slot.command);
+         });
+}
+
+// The number of all runs of the benchmark, those of warm-up blocks included.
+std::size_t trials_of(const plan::Plan& plan, std::uint32_t benchmark) {
+  plan::Plan only = plan;
+  only.benchmarks = {plan.benchmarks[benchmark]};
+  return plan::count_trials(only);
+}
+
+}  // namespace
+
+std::vector<HeapTest> heap_tests(const plan::Plan& plan, const plan::Expansion& expansion,
+                                 const Builds& builds) {
+  struct Found {
+    std::vector<std::size_t> factors{};  // treatments that make versions
+    std::map<std::vector<std::string>, std::size_t> known{};
+    std::vector<std::string> versions{};
+    std::vector<std::vector<std::uint32_t>> positions{};  // of each version
+  };
+  std::vector<Found> all(plan.benchmarks.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const std::size_t factor : plan::treatments(plan))
+      if (plan::acts_on_build(plan.benchmarks[i], plan.factors[factor]) ||
+          plan::acts_on_run(plan.benchmarks[i], plan.factors[factor]))
+        all[i].factors.push_back(factor);
+  // Each block has a trial of each version.
+  for (const plan::Trial& trial : expansion.trials) {
+    if ((trial.warmup ? trial.block : plan.warmup + trial.block) >= results::most_heap_pairs) break;
+    Found& found = all[trial.benchmark];
+    std::vector<std::string> levels;
+    for (const std::size_t factor : found.factors) levels.push_back(trial.levels[factor].name);
+    const auto [version, is_new] = found.known.try_emplace(levels, found.versions.size());
+    if (is_new) {
+      std::string name = plan.benchmarks[trial.benchmark].name;
+      for (const std::string& level : levels) name += " " + level;
+      found.versions.push_back(std::move(name));
+      found.positions.emplace_back();
+    }
+    found.positions[version->second].push_back(trial.position);
+  }
+  std::vector<HeapTest> tests;
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const auto is_lost = [&](const BuildSlot& slot) { return slot.benchmark == i && !slot.usable; };
+    if (std::ranges::any_of(builds.slots, is_lost)) continue;
+    HeapTest& test = tests.emplace_back();
+    test.benchmark = i;
+    test.versions = std::move(all[i].versions);
+    if (!is_built_by_szc(plan, builds, i)) {
+      test.why_none = "szc does not build all versions of the program";
+      continue;
+    }
+    assert(!test.versions.empty());  // each benchmark is in the first block
+    const std::size_t in_pair = 2 * test.versions.size();
+    std::size_t count = std::min<std::size_t>(
+        results::most_heap_pairs,
+        trials_of(plan, i) / (std::size_t{results::heap_tests_one_in} * in_pair));
+    for (const auto& positions : all[i].positions) count = std::min(count, positions.size());
+    if (count == 0) test.why_none = "the plan has too few trials for test runs";
+    for (std::size_t pair = 0; pair < count; ++pair) {
+      std::vector<std::uint32_t>& of_pair = test.pairs.emplace_back();
+      for (const auto& positions : all[i].positions) of_pair.push_back(positions[pair]);
+    }
+  }
+  return tests;
 }
 
 using store::TrialStatus;

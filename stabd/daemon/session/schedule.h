@@ -57,6 +57,22 @@ std::optional<std::string> find_identical(const plan::Plan& plan, const Builds& 
 std::optional<std::string> find_in_place(const plan::Plan& plan, const plan::Expansion& expansion,
                                          const Builds& builds);
 
+// Test runs of a benchmark, which show whether its trials can have the heap layer. A version is a
+// set of cells that differ only in how the machine or the runtime is set.
+struct HeapTest {
+  std::uint32_t benchmark = 0;
+  std::vector<std::string> versions{};  // "sort O2"
+  // The positions of one trial of each version, for each pair of test runs. Both runs of a pair are
+  // like that trial, but one has the layer.
+  std::vector<std::vector<std::uint32_t>> pairs{};
+  std::string why_none{};  // if there are no pairs
+};
+
+// The test runs of each benchmark whose builds are all usable. Their number is at most the number of
+// the benchmark's trials, divided by results::heap_tests_one_in.
+std::vector<HeapTest> heap_tests(const plan::Plan& plan, const plan::Expansion& expansion,
+                                 const Builds& builds);
+
 struct Counts {
   std::uint64_t total = 0;
   std::uint64_t ok = 0;

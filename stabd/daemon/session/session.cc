@@ -457,18 +457,24 @@ void Session::end_trials(const std::string& why) {
   if (state_ == State::analysing && !has_worker()) analyse();
 }
 
-void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
-  const plan::Trial trial = expansion_.trials[step.position];
+protocol::RunRequest Session::request_for(const Place& place, std::uint32_t position) const {
   results::BuiltPaths built;
-  if (const std::int64_t slot = place.builds.of_trial[step.position]; slot >= 0)
+  if (const std::int64_t slot = place.builds.of_trial[position]; slot >= 0)
     built = {.out = place.builds.slots[static_cast<std::size_t>(slot)].out,
              .tree = place.builds.slots[static_cast<std::size_t>(slot)].directory,
              .readings = place.builds.slots[static_cast<std::size_t>(slot)].readings};
-  auto request = results::run_request(plan_, trial, experiment_.directory, built);
-  request.token = place.token = last_token_ = std::max(last_token_ + 1, wall_clock_ns());  // E11
+  return results::run_request(plan_, expansion_.trials[position], experiment_.directory, built);
+}
+
+void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
   place.trial = step;
   company_ = nanoseconds(0);
   if (company_since_) company_since_ = steady_clock::now();
+  ask_to_run(place, request_for(place, step.position));
+}
+
+void Session::ask_to_run(Place& place, protocol::RunRequest request) {
+  request.token = place.token = last_token_ = std::max(last_token_ + 1, wall_clock_ns());  // E11
   // The program, the check command, and the prepare and cleanup commands may each take the whole
   // timeout.
   const int steps = (request.prepare.empty() ? 0 : 1) + (request.cleanup.empty() ? 0 : 1);
@@ -480,6 +486,7 @@ void Session::ask_for_trial(Place& place, const Schedule::Step& step) {
 }
 
 void Session::ran(Place& place, protocol::RunReply reply) {
+  if (heap_tests_) return heap_tested(place, reply);
   store::Trial row = row_for(place, *place.trial);
   row.status = reply.status;
   row.reason = std::move(reply.reason);
@@ -594,6 +601,10 @@ void Session::worker_ended(const std::string& how_on_head, std::size_t at) {
     return;
   }
   if (!needs_worker(state_)) return;
+  if (heap_tests_) {  // E13
+    place.losses = 0;
+    if (!keep_heap({.why_not = fmt::format("the worker {} during a test run", how)})) return;
+  }
   if (plan_.machines && step &&
       std::exchange(place.lost_position, step->position) != step->position)
     place.losses = 0;
@@ -784,6 +795,9 @@ void Session::give_way_for(const std::string& why) {
 // E8
 void Session::give_way() {
   if (!store_rows() || !next(state_, Event::give_way)) return;
+  // E13: otherwise the next turn might end in the same test runs.
+  if (heap_tests_ && !keep_heap({.why_not = "another user's turn began during the test runs"}))
+    return;
   const Place& place = places_.front();
   const auto step = place.schedule->next();
   if (state_ != State::running || !step || step->position == 0)
@@ -870,6 +884,9 @@ Session::Progress Session::progress() const {
         "building {}", plan_.benchmarks[place.builds.slots[place.next_build].benchmark].name);
     progress.left = builds_left(place);
   }
+  if (heap_tests_ && state_ == State::building)
+    progress.activity = fmt::format("test runs of {}, with random heap blocks and without them",
+                                    plan_.benchmarks[heap_tests_->test().benchmark].name);
   if (state_ == State::building && plan_.machines && has_several())
     progress.activity = activity_of_all();
   else if (state_ == State::building && plan_.machines && place.node.node.empty())

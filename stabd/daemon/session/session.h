@@ -40,6 +40,10 @@
 //  E12 Before the first trial, one place of each kind of machine makes the builds, and the others get
 //      its programs. A program that is not all of its build, or that does not arrive, is built at
 //      each place. No place builds for another one while trials run.
+//  E13 If the plan leaves the heap layer to test runs, they come after the builds and before the
+//      first trial. The decision about a benchmark is stored before the test runs of the next one,
+//      and no later session makes it anew. What ends a test run too early, or its worker, speaks
+//      against the layer, so that the experiment goes on without it.
 #pragma once
 
 #include <chrono>
@@ -65,6 +69,8 @@
 #include "plan/plan.h"
 #include "protocol/reading.h"
 #include "protocol/work.h"
+#include "report/model.h"
+#include "results/heap_layer.h"
 #include "stabd/daemon/session/schedule.h"
 #include "stabd/daemon/session/state.h"
 #include "store/store.h"
@@ -130,6 +136,25 @@ struct Place {
   // Since when no worker could start here although the cluster's controller answers.
   std::optional<std::chrono::steady_clock::time_point> waits_since;
   bool has_whole_blocks = false;  // E9: the incomplete block was looked for
+};
+
+// E13: the test runs that are under way.
+struct HeapTests {
+  std::vector<HeapTest> all{};
+  std::size_t at = 0;                       // all[at] is under way
+  std::size_t run = 0;                      // the number of its runs that have ended
+  std::vector<results::HeapPairs> pairs{};  // of each version
+  std::chrono::steady_clock::time_point since{};
+
+  [[nodiscard]] const HeapTest& test() const { return all[at]; }
+  // The functions below are about the next run.
+  [[nodiscard]] std::size_t runs_in_pair() const { return 2 * test().versions.size(); }
+  [[nodiscard]] std::size_t pair() const { return run / runs_in_pair(); }
+  [[nodiscard]] std::size_t version() const { return run % test().versions.size(); }
+  // The first run has the layer, so that problems with it show early.
+  [[nodiscard]] bool has_layer() const {
+    return (run / test().versions.size() % 2 == 0) == (pair() % 2 == 0);
+  }
 };
 
 // The reason shown for a queued experiment that gave the machine away.
@@ -367,7 +392,14 @@ class Session {
   [[nodiscard]] std::string known_key(const BuildSlot& slot) const;
   [[nodiscard]] static std::optional<std::chrono::nanoseconds> builds_left(const Place& place);
   void builds_complete(Place& place);
-  void begin_when_ready(const Place& place);
+  void begin_when_ready(Place& place);
+  void test_heaps(Place& place);
+  void next_heap_test(Place& place);
+  void ask_for_heap_run(Place& place);
+  void heap_tested(Place& place, const protocol::RunReply& reply);
+  void decide_heap(Place& place, report::HeapLayer layer);
+  bool keep_heap(report::HeapLayer layer);
+  void begin_trials(Place& place);
   void make_quiet(const Place& place);
   // Whether trials may begin on these nodes of a cluster, although some settings may not be quiet;
   // ends the experiment if they may not.
@@ -402,6 +434,8 @@ class Session {
   [[nodiscard]] std::string wait_words() const;
   void continue_at(Place& place);
   void end_trials(const std::string& why);
+  [[nodiscard]] protocol::RunRequest request_for(const Place& place, std::uint32_t position) const;
+  void ask_to_run(Place& place, protocol::RunRequest request);
   void ask_for_trial(Place& place, const Schedule::Step& step);
   void note_late(const Place& place);
   void ran(Place& place, protocol::RunReply reply);
@@ -424,6 +458,7 @@ class Session {
   std::map<std::string, std::size_t> makers_{};  // E12: by the kind of machine
   // The place of each position; empty without several places.
   std::shared_ptr<const std::vector<std::uint8_t>> machine_of_;
+  std::optional<HeapTests> heap_tests_;
   bool changed_ = false;  // settings of the machine may have been changed
   // When we last checked that the machine is still quiet.
   std::chrono::steady_clock::time_point looked_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How a session begins, for the first time or again: it reads the experiment's stored trials,
-// starts a worker, and has the worker build.
+// starts a worker, and has the worker build and make test runs.
 
 #include <fmt/format.h>
 
@@ -40,6 +40,7 @@ void Session::start() {
     place.passed.reset();
     place.is_ready = place.waits = false;
   }
+  heap_tests_.reset();
   stopped_.clear();
   goes_on_after_.reset();
   driven_then_.reset();
@@ -622,9 +623,108 @@ void Session::builds_complete(Place& place) {
 }
 
 // E10. A place that has been asked for a piece of a program answers first.
-void Session::begin_when_ready(const Place& place) {
+void Session::begin_when_ready(Place& place) {
   const auto may_begin = [](const Place& each) { return each.is_ready && !each.asked; };
   if (state_ != State::building || !std::ranges::all_of(places_, may_begin)) return;
+  test_heaps(place);
+}
+
+// E13. Nothing is tested on a cluster, because its nodes may differ.
+void Session::test_heaps(Place& place) {
+  const auto known = results::recall_heap(store_, experiment_.id, plan_);
+  if (!known) {
+    stored(std::unexpected(known.error()));
+    return;
+  }
+  // Without room for trials, nothing runs.
+  if (!plan_.layer_by_default || plan_.machines || !place.schedule->next() || !around_.may_store())
+    return begin_trials(place);
+  heap_tests_ = HeapTests{.all = heap_tests(plan_, expansion_, place.builds)};
+  std::erase_if(heap_tests_->all, [&](const HeapTest& test) {
+    return std::ranges::find(*known, plan_.benchmarks[test.benchmark].name,
+                             &report::HeapLayer::benchmark) != known->end();
+  });
+  next_heap_test(place);
+}
+
+void Session::next_heap_test(Place& place) {
+  for (; heap_tests_->at < heap_tests_->all.size(); ++heap_tests_->at) {
+    const HeapTest& test = heap_tests_->test();
+    if (!test.pairs.empty()) {
+      heap_tests_->run = 0;
+      heap_tests_->pairs.assign(test.versions.size(), results::HeapPairs());
+      heap_tests_->since = steady_clock::now();
+      return ask_for_heap_run(place);
+    }
+    if (!keep_heap({.why_not = test.why_none})) return;
+  }
+  heap_tests_.reset();
+  begin_trials(place);
+}
+
+void Session::ask_for_heap_run(Place& place) {
+  if (last_) return;
+  const HeapTests& tests = *heap_tests_;
+  plan_.benchmarks[tests.test().benchmark].has_layer = tests.has_layer();
+  ask_to_run(place, request_for(place, tests.test().pairs[tests.pair()][tests.version()]));
+}
+
+void Session::heap_tested(Place& place, const protocol::RunReply& reply) {
+  using Seconds = std::chrono::duration<double>;
+  // No further pair begins after this time.
+  constexpr Seconds enough = std::chrono::minutes(1);
+  HeapTests& tests = *heap_tests_;
+  const HeapTest& test = tests.test();
+  const std::string& version = test.versions[tests.version()];
+  const bool has_layer = tests.has_layer();
+  if (reply.status != TrialStatus::ok || (has_layer && reply.layout.random_heap != true))
+    return decide_heap(place, {.why_not = results::why_no_layer(version, reply, has_layer)});
+  results::HeapPairs& pairs = tests.pairs[tests.version()];
+  (has_layer ? pairs.with : pairs.without).push_back(results::heap_run(reply));
+  ++tests.run;
+  const bool is_whole = tests.run % tests.runs_in_pair() == 0;
+  // The duration of all tests at the end of the next run's pair.
+  const Seconds expected = Seconds(steady_clock::now() - tests.since) *
+                           static_cast<double>((tests.pair() + 1) * tests.runs_in_pair()) /
+                           static_cast<double>(tests.run);
+  const auto& time = plan_.design.time;
+  const Seconds most = time ? Seconds(*time) / (results::heap_tests_one_in *
+                                                static_cast<double>(plan_.benchmarks.size()))
+                            : Seconds::max();
+  if (tests.pair() == 0 && expected > most)
+    return decide_heap(place, {.why_not = "test runs would take too much of the plan's time"});
+  const bool is_last = tests.pair() == test.pairs.size();
+  if (!is_last && !(is_whole && expected > std::min(enough, most))) return ask_for_heap_run(place);
+  report::HeapLayer layer{.cost = results::heap_cost(tests.pairs)};
+  layer.changes = results::first_change(test.versions, tests.pairs).clause;
+  layer.drawn = layer.changes.empty();
+  if (!layer.drawn)
+    layer.why_not = fmt::format(
+        "random heap positions would change what is measured: {}; with allocator = \"layer\" in "
+        "[randomize], they are random anyway",
+        layer.changes);
+  decide_heap(place, std::move(layer));
+}
+
+void Session::decide_heap(Place& place, report::HeapLayer layer) {
+  if (!keep_heap(std::move(layer))) return;
+  place.losses = 0;
+  ++heap_tests_->at;
+  next_heap_test(place);
+}
+
+// Stores the decision about the benchmark that is tested. Returns false if the session can't go on.
+bool Session::keep_heap(report::HeapLayer layer) {
+  plan::Benchmark& benchmark = plan_.benchmarks[heap_tests_->test().benchmark];
+  layer.benchmark = benchmark.name;
+  benchmark.has_layer = layer.drawn;
+  return stored(store_.add_event({.experiment = experiment_.id,
+                                  .at_ns = wall_clock_ns(),
+                                  .kind = std::string(results::heap_event),
+                                  .text = results::heap_text(layer)}));
+}
+
+void Session::begin_trials(Place& place) {
   trials_since_ = steady_clock::now();
   finished_then_ = counts().finished();
   if (plan_.quiesce == plan::Quiesce::off) {

@@ -5,15 +5,18 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "results/heap_layer.h"
 #include "stabd/daemon/session/testing.h"
 
 namespace stab::daemon {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -177,6 +180,135 @@ TEST(Session, ManyBuildsWithManySourcesAreRequestedInShortLines) {
   around.answer();
   EXPECT_EQ(around.asked_, Kind::build);
   EXPECT_EQ(around.session_->progress().builds, 65U);
+}
+
+// The stored decisions about the heap layer.
+std::vector<report::HeapLayer> heap_of(Around& around) {
+  return results::recall_heap(*around.store_, around.id_, around.plan_).value();
+}
+
+bool has_layer(const protocol::RunRequest& run) {
+  return run.options.contains("heap");
+}
+
+// E13
+TEST(Session, TestRunsDecideAboutTheHeapLayerBeforeTheFirstTrialAndOnlyOnce) {
+  Around around(with_layer);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  for (const bool expected : {true, true, false, false, false, false, true, true}) {
+    EXPECT_EQ(around.session_->state(), State::building);
+    EXPECT_THAT(around.session_->progress().activity, HasSubstr("test runs of built"));
+    EXPECT_EQ(has_layer(around.run_), expected);
+    EXPECT_EQ(around.asked_, Kind::run);
+    EXPECT_THAT(heap_of(around), SizeIs(0));
+    around.answer();
+  }
+  EXPECT_EQ(around.session_->state(), State::running);
+  ASSERT_THAT(heap_of(around), SizeIs(1));
+  EXPECT_EQ(heap_of(around)[0].benchmark, "built");
+  EXPECT_TRUE(heap_of(around)[0].drawn);
+  ASSERT_TRUE(heap_of(around)[0].cost);
+  EXPECT_EQ(heap_of(around)[0].cost->pairs, 4U);
+  const auto expect_layer = [&] {
+    EXPECT_EQ(around.run_.options.at("allocator"), "layer");
+    EXPECT_EQ(around.run_.by_default, (std::vector<std::string>{"heap", "allocator"}));
+    EXPECT_EQ(around.run_.needs, plan::Needs::nothing);
+  };
+  expect_layer();
+  around.answer();
+  EXPECT_EQ(around.rows(), 1U);
+  // Another daemon goes on.
+  around.begin();
+  around.session_->start();
+  around.answer_until(Kind::run);
+  EXPECT_EQ(around.session_->state(), State::running);
+  expect_layer();
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_EQ(around.rows(), 40U);
+  EXPECT_THAT(heap_of(around), SizeIs(1));
+}
+
+// E13
+TEST(Session, WhatGoesWrongInATestRunCostsOnlyTheHeapLayer) {
+  const auto why_after = [](const std::function<void(Around&)>& happens) {
+    Around around(with_layer);
+    around.session_->start();
+    around.answer_until(Kind::run);
+    around.answer();
+    EXPECT_TRUE(has_layer(around.run_));
+    happens(around);
+    if (around.session_->finished()) {
+      around.begin();
+      around.session_->start();
+    }
+    around.answer_until(Kind::run);
+    EXPECT_EQ(around.session_->state(), State::running);
+    EXPECT_FALSE(has_layer(around.run_));
+    const auto heap = heap_of(around);
+    if (heap.size() != 1) return std::string("no decision");
+    EXPECT_FALSE(heap[0].drawn);
+    around.settle();
+    EXPECT_EQ(around.row().state, "done");
+    EXPECT_EQ(around.session_->counts().ok, 40U);
+    return heap[0].why_not;
+  };
+  EXPECT_THAT(why_after([](Around& around) { around.answer(TrialStatus::signalled); }),
+              ContainsRegex("^built [ab] does not run with the heap layer: it is broken$"));
+  EXPECT_THAT(why_after([](Around& around) {
+                around.heap_can_be_random_ = false;
+                around.answer();
+              }),
+              ContainsRegex("^built [ab] does not load the heap layer: "));
+  EXPECT_EQ(why_after([](Around& around) { around.end_worker(); }),
+            "the worker was killed by signal 9 during a test run");
+  EXPECT_EQ(why_after([](Around& around) {
+              around.session_->give_way();
+              EXPECT_EQ(around.session_->state(), State::queued);
+              around.end_worker();
+            }),
+            "another user's turn began during the test runs");
+}
+
+// E13
+TEST(Session, ADecisionThatCannotBeStoredIsMadeAgain) {
+  Around around(with_layer);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  for (int run = 0; run < 7; ++run) around.answer();
+  around.refuse_writing(true);
+  around.answer();
+  EXPECT_EQ(around.session_->state(), State::paused);
+  around.end_worker();
+  around.refuse_writing(false);
+  around.run_retry();
+  around.answer_until(Kind::run);
+  EXPECT_EQ(around.session_->state(), State::building);
+  EXPECT_TRUE(around.is_test_run_);
+  around.settle();
+  EXPECT_EQ(around.row().state, "done");
+  EXPECT_THAT(heap_of(around), SizeIs(1));
+}
+
+TEST(Session, WithoutRoomForTrialsNothingIsTested) {
+  Around around(with_layer);
+  around.stores_too_much_ = true;
+  around.session_->start();
+  while (around.asked_ && around.asked_ != Kind::run) around.answer();
+  EXPECT_EQ(around.session_->state(), State::failed);
+  EXPECT_NE(around.asked_, Kind::run);
+}
+
+TEST(Session, TestRunsTakeAtMostAFifthOfThePlansTime) {
+  // Each test run takes longer than that.
+  Around around(std::string(with_layer) + "[design]\ntime = '1ns'\n");
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.answer();
+  EXPECT_EQ(around.session_->state(), State::running);
+  ASSERT_THAT(heap_of(around), SizeIs(1));
+  EXPECT_EQ(heap_of(around)[0].why_not, "test runs would take too much of the plan's time");
 }
 
 TEST(Session, ARowThatCannotBeStoredIsKeptAndStoredFirst) {

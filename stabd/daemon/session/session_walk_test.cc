@@ -25,6 +25,7 @@ void anything(Around& around, Random& random) {
   if (one_in(30)) around.may_quiesce_ = !around.may_quiesce_;
   if (one_in(30)) around.knobs_refuse_ = !around.knobs_refuse_;
   around.switches_ = one_in(3) ? 1 : 0;
+  around.heap_can_be_random_ = !one_in(10);
   around.turn_is_over_ = one_in(10);
   if (one_in(100)) session.give_way();
   if (one_in(60)) session.cancel();
@@ -129,8 +130,8 @@ std::string plan_of(std::uint64_t seed) {
   constexpr std::array machines{"", "[machine]\nquiesce = 'best-effort'\n",
                                 "[machine]\nquiesce = 'strict'\n",
                                 "[machine]\nwait_for_quiet = '1h'\n"};
-  constexpr std::array plans{two_levels, with_rule, with_exclusion};
-  return std::string(plans[seed % 3]) + machines[seed / 3 % 4];
+  constexpr std::array plans{two_levels, with_rule, with_exclusion, with_layer};
+  return std::string(plans[seed % 4]) + machines[seed / 4 % 4];
 }
 
 // Also a daemon that is killed and started anew, at any step.
