@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "instrumenter/postlink/decode/decoder.h"
@@ -20,6 +22,10 @@ void read_frames(Program& program);
 // Finds the fields that hold the size of a frame, and removes the pass's static pads again where
 // that is certainly right.
 void analyse_stack(Program& program);
+
+// The part of analyse_stack() for functions that the pass has not seen. `entered`: the starts of
+// functions that other functions jump into.
+void pad_other_compilers(Program& program, const std::unordered_set<std::uint64_t>& entered);
 
 std::string_view describe(abi::PadReason reason);
 

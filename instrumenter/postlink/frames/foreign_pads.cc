@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+// Pads for functions that the pass has not seen. They get pads as far as their numbers are large
+// enough, and only if their code shows that it would not notice.
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "instrumenter/postlink/decode/stack_switches.h"
+#include "instrumenter/postlink/elf/elf_file.h"
+#include "instrumenter/postlink/frames/frame_numbers.h"
+#include "instrumenter/postlink/frames/frames.h"
+
+namespace stab::instrumenter {
+namespace {
+
+using abi::PadReason;
+
+// Finds how far above its return address a function uses the stack, which belongs to its caller.
+class CallersFrames {
+ public:
+  static constexpr std::int64_t anywhere = INT64_MAX;
+
+  explicit CallersFrames(const Program& program) : program_(program) {}
+
+  // Returns the end of what the code at this address accesses there, counted from the return
+  // address, or `anywhere` if that is not certain. Functions of other files use only their
+  // arguments, as the ABI says, and so do functions whose address the code loads.
+  std::int64_t by(std::uint64_t target) {
+    if (target == 0) return 0;
+    std::int64_t end = 0;
+    std::vector<std::uint64_t> waiting{target};
+    std::unordered_set<std::uint64_t> seen{target};
+    while (!waiting.empty()) {
+      const std::uint64_t next = waiting.back();
+      waiting.pop_back();
+      const Function* function = program_.find_code(next);
+      if (function == nullptr && is_inside_function(next)) return anywhere;
+      if (function == nullptr) continue;
+      auto found = known_.find(next);
+      if (found == known_.end()) found = known_.emplace(next, look_at(*function)).first;
+      end = std::max(end, found->second.end);
+      for (const std::uint64_t jump : found->second.jumps)
+        if (seen.insert(jump).second) waiting.push_back(jump);
+    }
+    return end;
+  }
+
+ private:
+  struct Reach {
+    std::int64_t end = 0;
+    std::vector<std::uint64_t> jumps{};  // to code that then has the same caller
+  };
+
+  [[nodiscard]] bool is_inside_function(std::uint64_t target) const {
+    const auto after = std::ranges::upper_bound(program_.functions, target, {}, &Function::start);
+    return after != program_.functions.begin() && (after - 1)->contains(target);
+  }
+
+  [[nodiscard]] Reach look_at(const Function& function) const {
+    const auto steps = read_instructions(function.code, function.start);
+    CfaTable cfa = read_cfa(program_, function);
+    if (!function.decoded.complete) return {.end = anywhere};
+    // Without a description, the stack pointer must not change.
+    if (cfa.rows.empty()) cfa.rows = {{.base = dwarf_rsp, .offset = return_address}};
+    Reach reach;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Instruction& step = steps[i];
+      if (step.padding) continue;
+      const CfaRow& row = *cfa.at(step.offset);
+      if (!is_described(step, row, i + 1 < steps.size() ? cfa.at(steps[i + 1].offset) : nullptr))
+        return {.end = anywhere};
+      reach.end = std::max(reach.end, end_of_access(step, row));
+      const bool jumps_on =
+          step.does == Instruction::Does::jump || step.does == Instruction::Does::branch;
+      if (jumps_on && !function.contains(step.target) && step.target != function.end())
+        reach.jumps.push_back(step.target);
+    }
+    if (function.decoded.open_end) reach.jumps.push_back(function.end());
+    return reach;
+  }
+
+  // Whether the description knows the place of the stack pointer, as far as it counts from there,
+  // before and after the instruction.
+  static bool is_described(const Instruction& step, const CfaRow& row, const CfaRow* next) {
+    constexpr std::uint64_t far = std::uint64_t{1} << 31;
+    const bool by_rsp = row.base == dwarf_rsp;
+    if (row.base == CfaRow::unknown) return false;
+    if (by_rsp && (row.offset < std::uint64_t{return_address} || row.offset > far)) return false;
+    if (step.does == Instruction::Does::return_anywhere) return false;
+    if (step.does == Instruction::Does::ret)
+      return by_rsp && row.offset == std::uint64_t{return_address};
+    if (!by_rsp || next == nullptr || next->base != dwarf_rsp || step.ends_here() ||
+        step.does == Instruction::Does::call)
+      return true;
+    const auto lowered = lowered_by(step);
+    return lowered && static_cast<std::int64_t>(next->offset) ==
+                          static_cast<std::int64_t>(row.offset) + *lowered;
+  }
+
+  // Returns the bytes by which the instruction lowers the stack pointer, if they are known.
+  static std::optional<std::int64_t> lowered_by(const Instruction& step) {
+    const bool to_rsp = step.to == rsp_number;
+    if (step.does == Instruction::Does::push) return *step.number;
+    if (step.does == Instruction::Does::pop && !to_rsp) return -*step.number;
+    if (to_rsp && step.added()) return -*step.added();
+    if (step.does == Instruction::Does::address && to_rsp && step.memory->base == rsp_number &&
+        !step.memory->is_indexed() && step.bits == 64)
+      return -step.memory->displacement;
+    return has(step.writes, rsp_number) ? std::nullopt : std::optional<std::int64_t>(0);
+  }
+
+  // Addresses that are computed may be that of the end.
+  static std::int64_t end_of_access(const Instruction& step, const CfaRow& row) {
+    if (!step.memory || step.memory->base != number_of(row.base)) return 0;
+    const std::int64_t place =
+        step.memory->displacement - static_cast<std::int64_t>(row.offset) + return_address;
+    if (step.memory->is_indexed()) return place < 0 ? 0 : anywhere;
+    return step.does == Instruction::Does::address ? place : place + 1;
+  }
+
+  // The number that the decoder has for a register of DWARF.
+  static std::uint8_t number_of(unsigned dwarf) {
+    constexpr std::array<std::uint8_t, register_count> numbers = {
+        0, 2, 1, 3, rsi_number, rdi_number, rbp_number, rsp_number, 8, 9, 10, 11, 12, 13, 14, 15};
+    return dwarf < numbers.size() ? numbers[dwarf] : no_register;
+  }
+
+  const Program& program_;
+  std::unordered_map<std::uint64_t, Reach> known_;
+};
+
+// Decides about one function.
+class ForeignPads {
+ public:
+  // The stack is aligned to `alignment` when functions of the program are called.
+  ForeignPads(const Program& program, Function& function, CallersFrames& reaches,
+              std::uint32_t alignment)
+      : function_(function),
+        reaches_(reaches),
+        numbers_(program, function, std::max(alignment, abi::pad_unit)) {}
+
+  // `part` is the same function.
+  void run(CodePart part) {
+    function_.pad.reason = analyse(part);
+    if (function_.pad.reason == PadReason::none) numbers_.set_pad(numbers_.room());
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Instruction>& steps() const { return numbers_.steps(); }
+  [[nodiscard]] const CfaTable& cfa() const { return numbers_.cfa(); }
+  [[nodiscard]] const FrameFlow& flow() const { return numbers_.flow(); }
+
+  PadReason analyse(CodePart& part) {
+    if (const PadReason reason = numbers_.follow(); reason != PadReason::none) return reason;
+    if (flow().varies) return PadReason::unclear_stack;
+    if (cfa().has_expressions) return PadReason::description;
+    if (const PadReason reason = numbers_.choose(); reason != PadReason::none) return reason;
+    if (numbers_.room() < numbers_.step()) return PadReason::narrow_number;
+    if (!upper_part_is_saved() || callees_reach_pad()) return PadReason::above_pad;
+    if (jumps_inside() && part.jump_targets.empty()) return PadReason::unclear_flow;
+    add_ends(part);
+    const StackUse use = find_stack_use(part);
+    if (use.remembers) return PadReason::remembers;
+    switch (flow().shape) {
+      case FrameShape::plain:
+        if (!use.is_followed || use.highest >= -flow().upper) return PadReason::arguments;
+        if (!agrees(use)) return PadReason::unclear_flow;
+        break;
+      case FrameShape::framed:
+        // Registers that were pushed below the pad move with the stack pointer.
+        if (cfa().deepest > flow().upper + flow().size + return_address)
+          return PadReason::description;
+        if (reaches_by_rsp() || std::min(flow().lowest_by_rbp, flow().lowest_indexed) < 0)
+          return PadReason::mixed_access;
+        break;
+      case FrameShape::realigned:
+        // Code does not know the distance between the parts, so it reaches neither from the other.
+        if (cfa().deepest > flow().upper + return_address) return PadReason::description;
+        break;
+    }
+    return PadReason::none;
+  }
+
+  // Values that were pushed before the frame was made could be arguments of a call. They are not if
+  // the description says at each call that they are saved registers.
+  [[nodiscard]] bool upper_part_is_saved() const {
+    constexpr std::int64_t word = 8;
+    for (std::size_t i = 0; i < steps().size(); ++i) {
+      if (steps()[i].does != Instruction::Does::call || !flow().depths[i]) continue;
+      const std::uint64_t saved = cfa().at(steps()[i].offset)->saved;
+      if (flow().upper % word != 0 || flow().upper >= 62 * word) return false;
+      for (std::int64_t n = 2; n <= flow().upper / word + 1; ++n)
+        if ((saved >> n & 1U) == 0) return false;
+    }
+    return true;
+  }
+
+  // Hand-written code may use the frame of its caller. In a framed function, only values that are
+  // pushed for calls certainly belong to the lower part.
+  [[nodiscard]] bool callees_reach_pad() const {
+    const std::int64_t lower = flow().shape == FrameShape::framed ? 0 : flow().size;
+    for (std::size_t i = 0; i < steps().size(); ++i)
+      if (steps()[i].does == Instruction::Does::call && flow().depths[i] &&
+          reaches_.by(steps()[i].target) > return_address + lower + *flow().depths[i])
+        return true;
+    return false;
+  }
+
+  [[nodiscard]] bool jumps_inside() const {
+    for (std::size_t i = 0; i < steps().size(); ++i)
+      if (steps()[i].does == Instruction::Does::jump_anywhere && flow().depths[i]) return true;
+    return false;
+  }
+
+  // The stack pointer behind such a call is another one, so the call never returns.
+  void add_ends(CodePart& part) const {
+    for (std::size_t i = 0; i + 1 < steps().size(); ++i)
+      if (steps()[i].does == Instruction::Does::call &&
+          flow().below_entry[i] != flow().below_entry[i + 1])
+        part.behind_ends.push_back(steps()[i].end());
+  }
+
+  // Whether both analyses found the same stack pointer. One of them may know that control does not
+  // come to an instruction.
+  [[nodiscard]] bool agrees(const StackUse& use) const {
+    if (use.below_entry.size() != flow().below_entry.size()) return false;
+    for (std::size_t i = 0; i < use.below_entry.size(); ++i)
+      if (use.below_entry[i] && flow().below_entry[i] &&
+          use.below_entry[i] != flow().below_entry[i])
+        return false;
+    return true;
+  }
+
+  // In a framed function of the pass, what the stack pointer reaches belongs to the arguments of
+  // calls. Nothing is known of other compilers, so only pushes, pops and calls may use it.
+  [[nodiscard]] bool reaches_by_rsp() const {
+    return std::ranges::any_of(steps(), [](const Instruction& step) {
+      if (step.copies() && step.from == rsp_number && step.to != rbp_number) return true;
+      if (!step.memory || (step.does == Instruction::Does::address && step.to == rsp_number))
+        return false;
+      return step.memory->base == rsp_number || step.memory->index == rsp_number;
+    });
+  }
+
+  Function& function_;
+  CallersFrames& reaches_;
+  FrameNumbers numbers_;
+};
+
+// Gives pads to functions that the pass has not seen.
+class OtherCompilers {
+ public:
+  OtherCompilers(Program& program, const std::unordered_set<std::uint64_t>& entered)
+      : program_(program), entered_(entered), reaches_(program) {
+    read_alone();
+    find_cold_parts();
+    find_labels();
+    knows_frames_ = something_knows_frames();
+    for (const Function& function : program.functions)
+      alignment_ = std::max(alignment_, function.decoded.needs_alignment);
+  }
+
+  // Returns false if the function is none of these.
+  bool run(Function& function) {
+    if (!function.movable() || function.pad.reason != PadReason::calls_nothing ||
+        !function.decoded.calls)
+      return false;
+    const PadReason reason = obstacle(function);
+    if (reason == PadReason::none)
+      ForeignPads(program_, function, reaches_, alignment_).run(part_of(function));
+    else
+      function.pad.reason = reason;
+    return true;
+  }
+
+ private:
+  // The pass saw a function that it noted types of, and gave it no pad for a reason.
+  [[nodiscard]] PadReason obstacle(const Function& function) const {
+    if (!program_.pads_for_others || function.is_typed || alone_.contains(function.start))
+      return PadReason::left_alone;
+    if (knows_frames_) return PadReason::other_tool;
+    if (entered_.contains(function.start)) return PadReason::entered_inside;
+    // A jump table of the function may lead to such a part, which uses the frame.
+    if (function.decoded.jumps_anywhere && has_cold_part_.contains(function.start))
+      return PadReason::unclear_flow;
+    return PadReason::none;
+  }
+
+  void read_alone() {
+    const Elf64_Shdr* section = program_.file->section(abi::alone_section);
+    if (section == nullptr) return;
+    ByteReader reader(program_.file->contents(*section));
+    while (!reader.at_end())
+      if (const Function* function = program_.find(reader.number<std::uint64_t>()))
+        alone_.insert(function->start);
+  }
+
+  // The names tell which parts belong together. A function may have several.
+  void find_cold_parts() {
+    std::unordered_set<std::string_view> names;
+    for (const Elf64_Sym& symbol : program_.file->symbols()) {
+      const std::string_view name = program_.file->name(symbol);
+      if (const auto end = name.find(".cold"); end != std::string_view::npos)
+        names.insert(name.substr(0, end));
+    }
+    for (const Elf64_Sym& symbol : program_.file->symbols())
+      if (names.contains(program_.file->name(symbol))) has_cold_part_.insert(symbol.st_value);
+  }
+
+  void find_labels() {
+    labels_.resize(program_.functions.size());
+    for (std::uint32_t i = 0; i < program_.labels.size(); ++i)
+      labels_[program_.labels[i].function].push_back(i);
+  }
+
+  // Whether something in the program knows the sizes of frames, or relies on them.
+  [[nodiscard]] bool something_knows_frames() const {
+    // Sanitizers that mark places of frames, split stacks, and tables for garbage collection.
+    constexpr std::array<std::string_view, 6> names = {"__asan_init",     "__hwasan_init",
+                                                       "__msan_init",     "__morestack",
+                                                       "caml_frametable", "__LLVM_StackMaps"};
+    return program_.file->section(".llvm_stackmaps") != nullptr ||
+           std::ranges::any_of(program_.file->symbols(), [&](const Elf64_Sym& symbol) {
+             return std::ranges::find(names, program_.file->name(symbol)) != names.end();
+           });
+  }
+
+  [[nodiscard]] CodePart part_of(const Function& function) const {
+    CodePart part{.start = function.start, .code = function.code};
+    part.jump_targets = function.table_targets;
+    part.behind_ends = function.behind_ends;
+    for (const Operand& operand : function.decoded.operands)
+      if (operand.use == Operand::Use::call && leaves_rax(operand.target))
+        part.behind_keepers.push_back(operand.offset + operand.size);
+    const auto& sites = function.exceptions.call_sites;
+    part.landings_known = function.frame.lsda == 0 || !sites.empty();
+    for (const CallSite& site : sites)
+      if (site.label)
+        part.landings.push_back(
+            {site.start, site.start + site.length, program_.labels[*site.label].offset});
+    for (const std::uint32_t label : labels_[program_.index(function)])
+      if (std::ranges::none_of(sites, [&](const CallSite& s) { return s.label == label; }))
+        part.jump_targets.push_back(program_.labels[label].offset);
+    return part;
+  }
+
+  // A compiler sees that too, in a function of the same file.
+  [[nodiscard]] bool leaves_rax(std::uint64_t target) const {
+    const Function* callee = program_.find_code(target);
+    return callee != nullptr && !(callee->decoded.complete && has(callee->decoded.written, 0));
+  }
+
+  Program& program_;
+  const std::unordered_set<std::uint64_t>& entered_;
+  CallersFrames reaches_;
+  std::uint32_t alignment_ = 0;
+  std::unordered_set<std::uint64_t> alone_;          // starts
+  std::unordered_set<std::uint64_t> has_cold_part_;  // starts
+  std::vector<std::vector<std::uint32_t>> labels_;   // by function
+  bool knows_frames_ = false;
+};
+
+}  // namespace
+
+void pad_other_compilers(Program& program, const std::unordered_set<std::uint64_t>& entered) {
+  const std::vector<bool> recursive = recursive_functions(program, CallsByPointer::all);
+  OtherCompilers others(program, entered);
+  for (Function& function : program.functions)
+    if (others.run(function) && (recursive[program.index(function)] || program.small_stacks))
+      keep_modest(function.pad);
+}
+
+}  // namespace stab::instrumenter
