@@ -28,20 +28,20 @@ class CallersFrames {
   // arguments, as the ABI says, and so do functions whose address the code loads.
   std::int64_t by(std::uint64_t target) {
     if (target == 0) return 0;
+    if (const Function* callee = around(target); callee != nullptr && callee->start != target)
+      return anywhere;
     std::int64_t end = 0;
     std::vector<std::uint64_t> waiting{target};
-    std::unordered_set<std::uint64_t> seen{target};
+    std::unordered_set<std::uint64_t> seen;
     while (!waiting.empty()) {
-      const std::uint64_t next = waiting.back();
+      const Function* function = around(waiting.back());
       waiting.pop_back();
-      const Function* function = program_.find_code(next);
-      if (function == nullptr && is_inside_function(next)) return anywhere;
-      if (function == nullptr) continue;
-      auto found = known_.find(next);
-      if (found == known_.end()) found = known_.emplace(next, look_at(*function)).first;
+      if (function == nullptr || !seen.insert(function->start).second) continue;
+      auto found = known_.find(function->start);
+      if (found == known_.end()) found = known_.emplace(function->start, look_at(*function)).first;
       end = std::max(end, found->second.end);
-      for (const std::uint64_t jump : found->second.jumps)
-        if (seen.insert(jump).second) waiting.push_back(jump);
+      const std::vector<std::uint64_t>& jumps = found->second.jumps;
+      waiting.insert(waiting.end(), jumps.begin(), jumps.end());
     }
     return end;
   }
@@ -52,9 +52,25 @@ class CallersFrames {
     std::vector<std::uint64_t> jumps{};  // to code that then has the same caller
   };
 
-  [[nodiscard]] bool is_inside_function(std::uint64_t target) const {
-    const auto after = std::ranges::upper_bound(program_.functions, target, {}, &Function::start);
-    return after != program_.functions.begin() && (after - 1)->contains(target);
+  // Returns the function, or the code without a size, that contains this address.
+  [[nodiscard]] const Function* around(std::uint64_t address) const {
+    for (const auto* list : {&program_.functions, &program_.unsized}) {
+      const auto after = std::ranges::upper_bound(*list, address, {}, &Function::start);
+      if (after != list->begin() && (after - 1)->contains(address)) return &*(after - 1);
+    }
+    return nullptr;
+  }
+
+  // Whether a jump with this row finds the stack as the code at its target expects it. Functions
+  // expect it at their beginning as it is after a call. A part, or the middle of a function, must
+  // have the same row.
+  [[nodiscard]] bool fits(const CfaRow& row, std::uint64_t target) const {
+    const Function* other = around(target);
+    if (other == nullptr || (other->start == target && !is_cold_part(other->name))) return true;
+    const CfaTable cfa = read_cfa(program_, *other);
+    if (cfa.rows.empty() || !other->starts_instruction(target)) return false;
+    const CfaRow& there = *cfa.at(static_cast<std::uint32_t>(target - other->start));
+    return there.base == row.base && there.offset == row.offset;
   }
 
   [[nodiscard]] Reach look_at(const Function& function) const {
@@ -73,8 +89,10 @@ class CallersFrames {
       reach.end = std::max(reach.end, end_of_access(step, row));
       const bool jumps_on =
           step.does == Instruction::Does::jump || step.does == Instruction::Does::branch;
-      if (jumps_on && !function.contains(step.target) && step.target != function.end())
+      if (jumps_on && !function.contains(step.target) && step.target != function.end()) {
+        if (!fits(row, step.target)) return {.end = anywhere};
         reach.jumps.push_back(step.target);
+      }
     }
     if (function.decoded.open_end) reach.jumps.push_back(function.end());
     return reach;
