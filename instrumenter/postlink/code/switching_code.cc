@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <unordered_set>
 
 #include "instrumenter/postlink/code/code.h"
@@ -32,9 +31,10 @@ class SwitchAnalysis {
   void run() {
     read_compiled();
     read_relocations();
-    join_parts();
-    for (std::size_t first = 0; first < group_of_.size(); ++first)
-      if (group_of_[first] == first) check(first);
+    std::map<std::uint32_t, std::vector<std::size_t>> groups;
+    const std::vector<std::uint32_t> first = groups_by_jumps(program_);
+    for (std::size_t i = 0; i < first.size(); ++i) groups[first[i]].push_back(i);
+    for (const auto& [_, members] : groups) check(members);
     for (const Gap& gap : code_without_function(program_)) check_gap(gap.start, gap.code);
   }
 
@@ -59,28 +59,6 @@ class SwitchAnalysis {
       for (const Relocation& relocation : program_.file->relocations(i))
         targets_.insert(relocation.target + field);
     }
-  }
-
-  std::size_t group(std::size_t function) {
-    while (group_of_[function] != function) function = group_of_[function];
-    return function;
-  }
-
-  // A jump into another function, or to its cold part, keeps the frame.
-  void join_parts() {
-    group_of_.resize(program_.functions.size());
-    std::iota(group_of_.begin(), group_of_.end(), std::size_t{0});
-    for (const Function& function : program_.functions)
-      for (const Operand& operand : function.decoded.operands) {
-        if (!operand.is_branch() || function.contains(operand.target)) continue;
-        const Function* other = program_.find(operand.target);
-        if (other == nullptr || (other->start == operand.target && !is_cold_part(other->name)))
-          continue;
-        const std::size_t a = group(program_.index(function));
-        const std::size_t b = group(program_.index(*other));
-        group_of_[std::max(a, b)] = std::min(a, b);
-      }
-    for (std::size_t i = 0; i < group_of_.size(); ++i) members_[group(i)].push_back(i);
   }
 
   // Whether the function never returns to its caller: it contains neither a return nor a jump that
@@ -150,8 +128,7 @@ class SwitchAnalysis {
     return part;
   }
 
-  void check(std::size_t first) {
-    const auto& members = members_[first];
+  void check(const std::vector<std::size_t>& members) {
     const auto any = [&](auto&& holds) { return std::ranges::any_of(members, holds); };
     const auto hidden = std::ranges::find_if(members, [&](std::size_t i) {
       return program_.functions[i].decoded.may_set_stack_pointer;
@@ -200,8 +177,6 @@ class SwitchAnalysis {
   std::vector<bool> compiled_;
   std::map<std::uint64_t, bool> ends_;  // start of a function -> whether it never returns
   std::unordered_set<std::uint64_t> targets_;
-  std::vector<std::size_t> group_of_;
-  std::map<std::size_t, std::vector<std::size_t>> members_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -245,6 +246,27 @@ void Program::hides_by(const Function& function, abi::HideReason reason) {
     return;
   }
   hiders.push_back({function.start, std::string(function.name), reason});
+}
+
+std::vector<std::uint32_t> groups_by_jumps(Program& program) {
+  std::vector<std::uint32_t> group(program.functions.size());
+  std::iota(group.begin(), group.end(), 0U);
+  const auto first_of = [&group](std::uint32_t function) {
+    while (group[function] != function) function = group[function];
+    return function;
+  };
+  for (const Function& function : program.functions)
+    for (const Operand& operand : function.decoded.operands) {
+      if (!operand.is_branch() || function.contains(operand.target)) continue;
+      const Function* other = program.find(operand.target);
+      if (other == nullptr || (other->start == operand.target && !is_cold_part(other->name)))
+        continue;
+      const std::uint32_t a = first_of(program.index(function));
+      const std::uint32_t b = first_of(program.index(*other));
+      group[std::max(a, b)] = std::min(a, b);
+    }
+  for (std::uint32_t& each : group) each = first_of(each);
+  return group;
 }
 
 std::string_view describe(abi::PinReason reason) {

@@ -55,8 +55,11 @@ struct StackPad {
   bool by_pass = false;                                   // the pass made room for the pad
   std::uint32_t step = abi::pad_unit;  // the pad's size is a multiple of it, in bytes
   std::uint32_t most = 0;
-  std::int64_t above = 0;                  // bytes from the pad's end to the CFA, or 0 if unknown
-  std::vector<std::uint32_t> code_fields;  // in the form of abi::code_field
+  std::int64_t above = 0;  // bytes from the pad's end to the CFA, or 0 if unknown
+  // The function whose frame this part of it uses, by its index in Program::functions. The part has
+  // the same pad.
+  std::optional<std::uint32_t> part_of;
+  std::vector<std::uint32_t> code_fields;         // in the form of abi::code_field
   std::vector<std::uint32_t> description_fields;  // in the form of abi::description_field
 };
 
@@ -180,6 +183,10 @@ struct Program {
   // Notes only one reason for each function.
   void hides_by(const Function& function, abi::HideReason reason);
 };
+
+// Returns for each function the index of the first function of its group. Functions of a group may
+// share a frame: one jumps into the middle of another, or to another's cold part.
+std::vector<std::uint32_t> groups_by_jumps(Program& program);
 
 // Finds and decodes the sized functions of the file's executable sections. Functions that cannot
 // be told apart are pinned.
