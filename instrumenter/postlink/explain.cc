@@ -43,6 +43,7 @@ std::string name_at(const std::vector<char>& names, std::uint32_t offset) {
 void explain_frame(const abi::Frame& frame, ExplainedFunction& function) {
   function.fixed_frame = describe(static_cast<abi::PadReason>(frame.reason));
   function.largest_pad = frame.most * abi::pad_unit;
+  function.is_part = frame.part_of != 0;
 }
 
 Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
@@ -79,6 +80,9 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
   for (const abi::Hider& hider : *hiders)
     result.keepers.push_back({name_at(*names, hider.name), header.base + hider.place,
                               std::string(describe(static_cast<abi::HideReason>(hider.reason)))});
+  result.framed = header.framed;
+  result.padded = static_cast<std::uint64_t>(std::ranges::count_if(
+      result.functions, [](const auto& f) { return f.largest_pad != 0 && !f.is_part; }));
   result.small_stacks = (header.flags & abi::image_small_stacks) != 0;
   return result;
 }
@@ -86,6 +90,8 @@ Result<Explanation> explain_table(std::span<const std::uint8_t> bytes) {
 std::string frame_text(const ExplainedFunction& function) {
   if (function.largest_pad != 0 && !function.fixed_frame.empty())
     return fmt::format("pads of up to {} bytes, allocated on entry", function.largest_pad);
+  if (function.is_part)
+    return fmt::format("pads of up to {} bytes, with its function", function.largest_pad);
   return function.fixed_frame.empty() ? fmt::format("pads of up to {} bytes", function.largest_pad)
                                       : fmt::format("no pads, because {}", function.fixed_frame);
 }
@@ -117,10 +123,9 @@ std::string to_text(const Explanation& explanation) {
       "{}: {} of {} functions can move; they contain {} of {} bytes of code ({:.1f} %)\n",
       explanation.path, moved, explanation.functions.size(), explanation.movable_bytes,
       explanation.text_bytes, share(explanation.movable_bytes, explanation.text_bytes));
-  const auto padded = std::ranges::count_if(explanation.functions,
-                                            [](const auto& f) { return f.largest_pad != 0; });
   fmt::format_to(
-      std::back_inserter(text), "  {} of them have frames with pads{}\n", padded,
+      std::back_inserter(text), "  {} of them have frames, and {} of the frames have pads{}\n",
+      explanation.framed, explanation.padded,
       explanation.small_stacks ? ", small ones, because it may run on small stacks" : "");
   for (const ExplainedKeeper& keeper : explanation.keepers)
     fmt::format_to(std::back_inserter(text),
@@ -147,6 +152,7 @@ std::string to_json(const Explanation& explanation) {
     if (!function.pinned.empty()) entry["pinned"] = function.pinned;
     if (!function.fixed_frame.empty()) entry["fixed_frame"] = function.fixed_frame;
     if (function.largest_pad != 0) entry["largest_pad"] = function.largest_pad;
+    if (function.is_part) entry["is_part"] = true;
     functions.push_back(std::move(entry));
   }
   nlohmann::json keepers = nlohmann::json::array();
@@ -159,6 +165,8 @@ std::string to_json(const Explanation& explanation) {
       {"movable_bytes", explanation.movable_bytes},
       {"movable_share", share(explanation.movable_bytes, explanation.text_bytes) / 100},
       {"layouts_stay_for", std::move(keepers)},
+      {"framed", explanation.framed},
+      {"padded", explanation.padded},
       {"small_stacks", explanation.small_stacks},
       {"functions", std::move(functions)}};
   return json_text(all, 2) + "\n";

@@ -100,6 +100,7 @@ class TableBuilder {
     if (pad.reason == abi::PadReason::none) {
       header_.padded_by_pass += pad.by_pass ? 1 : 0;
       frame.above = static_cast<std::uint32_t>(pad.above);
+      frame.part_of = pad.part_of ? numbers_[*pad.part_of] + 1 : 0;
       frame.code_fields = static_cast<std::uint16_t>(pad.code_fields.size());
       frame.description_fields = static_cast<std::uint16_t>(pad.description_fields.size());
       for (const std::uint32_t field : pad.code_fields) frame_fields_.push_back(field);

@@ -41,6 +41,7 @@ struct ExplainedFunction {
   std::string pinned;       // why it cannot move; empty if it moves
   std::string fixed_frame;  // why its frame has one size; empty if it has pads
   std::uint32_t largest_pad = 0;
+  bool is_part = false;  // of another function, whose frame it uses, with the same pad
 };
 
 // Code that makes the runtime keep all layouts of a run.
@@ -54,6 +55,8 @@ struct Explanation {
   std::string path;
   std::uint64_t text_bytes = 0;
   std::uint64_t movable_bytes = 0;
+  std::uint64_t framed = 0;   // functions that move and change the stack pointer
+  std::uint64_t padded = 0;   // those of them whose frames have pads
   bool small_stacks = false;  // it may run on small stacks, so pads are small
   std::vector<ExplainedKeeper> keepers;
   std::vector<ExplainedFunction> functions;  // sorted by address

@@ -44,6 +44,9 @@ TEST_F(PostLink, ExplainsWhatIsPinnedAndWhy) {
   const auto json = nlohmann::json::parse(to_json(*explanation));
   EXPECT_EQ(json["functions"].size(), explanation->functions.size());
   EXPECT_EQ(json["movable_bytes"], moving);
+  EXPECT_EQ(json["framed"], explanation->framed);
+  EXPECT_EQ(json["padded"], explanation->padded);
+  EXPECT_LE(explanation->padded, explanation->framed);
 }
 
 TEST_F(PostLink, KeepsModeAndDropsRelocations) {

@@ -21,7 +21,8 @@
 //      segments.
 //   8. A function has one frame or no frame. Its fields are sorted, lie inside the function and its
 //      frame description, do not overlap, and the fields in code do not overlap the fixups either.
-//      If a field has 8 bits or less, the frame's largest pad is at most narrow_pad.
+//      If a field has 8 bits or less, the frame's largest pad is at most narrow_pad. A part uses
+//      the frame of a function that is not a part itself, and both may have the same pads.
 //   9. The checksum covers the table from the header to where `pinned` begins.
 // The C++23 programs and the runtime, which has no standard library, share this file: plain structs
 // only.
@@ -32,7 +33,7 @@
 
 namespace stab::abi {
 
-constexpr uint32_t version = 9;
+constexpr uint32_t version = 10;
 constexpr uint64_t magic = 0x31304c4254415453;  // "STATBL01" read as a little-endian number
 constexpr char note_section[] = ".note.stab";
 constexpr char table_section[] = ".stab.table";
@@ -248,6 +249,7 @@ enum class PadReason : uint8_t {
   narrow_number,
   remembers,
   above_pad,
+  parts,
   count,
 };
 
@@ -263,6 +265,9 @@ struct Frame {
   uint8_t step;    // every pad is a multiple of this many units
   uint8_t reason;  // a PadReason; none: the function has fields
   uint32_t above;  // bytes from the end of the pad, which nothing uses, to the CFA; 0: unknown
+  // 0, or 1 more than the index of the function whose frame this code uses. Such code is a part of
+  // that function (gcc's .cold), and always has the same pad.
+  uint32_t part_of;
 };
 constexpr uint32_t largest_pad = 4080;
 constexpr uint32_t modest_pad = 112;          // for frames that are many, or lie on a small stack
@@ -346,7 +351,7 @@ static_assert(sizeof(Note) == 48 && offsetof(Note, own_address) == 24);
 static_assert(sizeof(Array) == 8);
 static_assert(sizeof(Header) == 200 && offsetof(Header, functions) == 88);
 static_assert(sizeof(Function) == 64 && offsetof(Function, flags) == 44);
-static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 16);
+static_assert(sizeof(Pointer) == 8 && sizeof(Frame) == 20);
 static_assert(sizeof(Fixup) == 8 && sizeof(Label) == 8 && sizeof(Slot) == 8);
 static_assert(sizeof(ExceptionTable) == exception_types_field + exception_types_bytes);
 static_assert(sizeof(Range) == 16 && sizeof(Cie) == 16 && sizeof(Pinned) == 16 &&

@@ -28,7 +28,7 @@ class SampleTable {
   std::vector<abi::Cie> cies = {{0x180, 24, 18, 0}};
   std::vector<std::uint32_t> words = {1, 2};
   std::vector<std::uint8_t> exceptions = std::vector<std::uint8_t>(24);
-  std::vector<abi::Frame> frames = {{0, 2, 1, 255, 1, 0, 16}, {3, 0, 0, 0, 1, 1, 0}};
+  std::vector<abi::Frame> frames = {{0, 2, 1, 255, 1, 0, 16, 0}, {3, 0, 0, 0, 1, 1, 0, 0}};
   std::vector<std::uint32_t> frame_fields = {14, 30, abi::description_field(20, 2)};
   std::vector<abi::Pinned> pinned = {{0x1100, 16, 0, 1}};
   std::vector<abi::Hider> hiders = {{0x1010, 5, 1}};

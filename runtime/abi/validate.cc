@@ -205,7 +205,9 @@ class Checker {
       return false;
     if (frame.reason >= static_cast<uint8_t>(abi::PadReason::count)) return false;
     const bool on_entry = frame.reason == static_cast<uint8_t>(abi::PadReason::taken_on_entry);
-    if (frame.reason != 0) return count == 0 && frame.above == 0 && (frame.most == 0 || on_entry);
+    if (frame.reason != 0)
+      return count == 0 && frame.above == 0 && frame.part_of == 0 && (frame.most == 0 || on_entry);
+    if (!part_holds(frame)) return false;
     if (frame.step == 0 || frame.most % frame.step != 0 ||
         frame.most > abi::largest_pad / abi::pad_unit || frame.above % 8 != 0)
       return false;
@@ -214,6 +216,14 @@ class Checker {
       return false;
     return code_fields_hold(f, fields, frame.code_fields) &&
            description_fields_hold(f, fields + frame.code_fields, frame.description_fields);
+  }
+
+  [[nodiscard]] bool part_holds(const abi::Frame& frame) const {
+    if (frame.part_of == 0) return true;
+    if (frame.part_of > h_.frames.count) return false;
+    const abi::Frame& whole = elements<abi::Frame>(h_, h_.frames)[frame.part_of - 1];
+    return whole.part_of == 0 && whole.reason == 0 && whole.most == frame.most &&
+           whole.step == frame.step && whole.above == frame.above;
   }
 
   [[nodiscard]] static bool has_narrow_field(const abi::Frame& frame, const uint32_t* fields) {

@@ -37,6 +37,10 @@ void walk(const abi::Header& h) {
     for (const char* c = rt::elements<char>(h, h.names) + f.name; *c != '\0'; ++c)
       sink += static_cast<unsigned char>(*c);
   }
+  for (std::uint32_t i = 0; i < h.frames.count; ++i) {
+    const auto* frames = rt::elements<abi::Frame>(h, h.frames);
+    require(frames[i].part_of == 0 || frames[frames[i].part_of - 1].part_of == 0);
+  }
   for (std::uint32_t i = 0; i < h.slots.count; ++i) {
     const abi::Slot& slot = rt::elements<abi::Slot>(h, h.slots)[i];
     require(slot.where < 0x4000 && slot.label < h.labels.count);

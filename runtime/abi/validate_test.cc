@@ -172,6 +172,24 @@ TEST(Validate, AcceptsSmallFieldsOnlyWithSmallPads) {
   EXPECT_EQ(after([&](auto& t) { described(t, most + 1); }), TableError::bad_frame_size);
 }
 
+// Table 8.
+TEST(Validate, AcceptsAPartOnlyWithTheFrameOfAFunction) {
+  const auto with_part = [](const std::function<void(SampleTable&)>& change) {
+    return after([&](SampleTable& t) {
+      t.frames[1] = {3, 0, 0, 255, 1, 0, 16, 1};
+      change(t);
+    });
+  };
+  EXPECT_EQ(with_part([](auto&) {}), TableError::ok);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[1].most = 254; }), TableError::bad_frame_size);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[1].step = 5; }), TableError::bad_frame_size);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[1].above = 24; }), TableError::bad_frame_size);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[1].part_of = 2; }), TableError::bad_frame_size);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[1].part_of = 3; }), TableError::bad_frame_size);
+  EXPECT_EQ(with_part([](auto& t) { t.frames[0].part_of = 2; }), TableError::bad_frame_size);
+  EXPECT_EQ(after([](auto& t) { t.frames[1].part_of = 1; }), TableError::bad_frame_size);
+}
+
 TEST(Validate, RefusesNamesWithoutAnEnd) {
   EXPECT_EQ(after([](auto& t) { t.names.back() = 'x'; }), TableError::bad_array);
 }

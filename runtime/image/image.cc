@@ -313,8 +313,13 @@ const char* make_switchboard(Image& image) {
   if (board.start == nullptr) return "no memory near the image";
   image.board = board;
   write_switchboard(board, *image.table, image.base);
+  return nullptr;
+}
+
+// The descriptions of parts' stubs contain the parts' pads.
+const char* finish_switchboard(const Image& image) {
   describe_stubs(image);
-  return seal(board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
+  return seal(image.board) ? nullptr : "memory cannot be made executable (mprotect was refused)";
 }
 
 // Prefetches a copy that will be written soon, and the copy that it is made from. Functions come in
@@ -373,9 +378,11 @@ const char* build(Image& image, bool again) {
   choose_places(image, placement);
   adopt_places(image, layout, placement);
   layout.life.stay();
-  find_stubs(image);
+  find_kept_pads(image);
   draw_pads(image, layout);
   draw_pad_bytes(image);
+  if (again)
+    if (const char* problem = finish_switchboard(image)) return problem;
   fill(image, layout);
   STAB_EXPENSIVE(Layout, 2, is_valid(image, layout));
   if (const char* problem = seal(layout)) return problem;

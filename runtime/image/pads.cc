@@ -53,9 +53,20 @@ uint32_t most_of(const abi::Frame& frame) {
   return pads_are_small && frame.most > least ? least : frame.most;
 }
 
+// Whether the code is a part of another function, whose frame it uses.
+bool is_part_of_another(const Image& image, uint32_t f) {
+  const abi::Frame* frame = frame_of(image, f);
+  return frame != nullptr && frame->part_of != 0;
+}
+
+// The function whose frame a part uses.
+uint32_t whole_of(const Image& image, uint32_t part) {
+  return frame_of(image, part)->part_of - 1;
+}
+
 uint16_t draw(Image& image, uint32_t f) {
   const abi::Frame* frame = frame_of(image, f);
-  if (!image.padded || frame == nullptr) return 0;
+  if (!image.padded || frame == nullptr || is_part_of_another(image, f)) return 0;
   const uint64_t steps = most_of(*frame) / frame->step;
   return static_cast<uint16_t>(draw_below(image.pad_random, steps + 1) * frame->step);
 }
@@ -92,10 +103,15 @@ void keep_pads_small() {
   pads_are_small = true;
 }
 
-void find_stubs(Image& image) {
+void find_kept_pads(Image& image) {
   const auto* labels = elements<abi::Label>(*image.table, image.table->labels);
   for (uint32_t i = 0; i < image.table->labels.count; ++i)
-    image.uses[labels[i].function] |= has_stub;
+    image.uses[labels[i].function] |= keeps_pad;
+  for (uint32_t f = 0; f < image.count(); ++f) {
+    if (!is_part_of_another(image, f)) continue;
+    image.uses[f] |= keeps_pad;
+    image.uses[whole_of(image, f)] |= keeps_pad;
+  }
 }
 
 void draw_pad_bytes(Image& image) {
@@ -117,19 +133,27 @@ void draw_pad_bytes(Image& image) {
 void draw_pads(Image& image, Layout& layout) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     layout.pads[f] = layout.has(f) ? draw(image, f) : uint16_t{0};
-    if (image.padded && layout.has(f) && frame_of(image, f) != nullptr) ++image.padded_functions;
+    if (image.padded && layout.has(f) && frame_of(image, f) != nullptr &&
+        !is_part_of_another(image, f))
+      ++image.padded_functions;
   }
+  // Without a copy, the part's original runs, which does not know of a pad.
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (is_part_of_another(image, f) && !layout.has(f)) layout.pads[whole_of(image, f)] = 0;
+  for (uint32_t f = 0; f < image.count(); ++f)
+    if (is_part_of_another(image, f)) layout.pads[f] = layout.pads[whole_of(image, f)];
 }
 
 void draw_pads_again(Image& image, Layout& layout, PadChange change) {
   for (uint32_t f = 0; f < image.count(); ++f) {
     if (!layout.has(f)) continue;
-    const bool keeps = change == PadChange::none || (image.uses[f] & (is_active | has_stub)) != 0;
+    const bool keeps = change == PadChange::none || (image.uses[f] & (is_active | keeps_pad)) != 0;
     // A pad is always drawn, so that the other functions' pads don't depend on which frames are
     // active.
     const uint16_t fresh = draw(image, f);
     layout.pads[f] = keeps ? image.layout_in_use(f).pads[f] : fresh;
-    STAB_DEBUG(Pads, 2, (image.uses[f] & has_stub) == 0 || layout.pads[f] == image.first().pads[f]);
+    STAB_DEBUG(Pads, 2,
+               (image.uses[f] & keeps_pad) == 0 || layout.pads[f] == image.first().pads[f]);
   }
 }
 

@@ -6,7 +6,9 @@
 //      is moved to another layout, a frame stays where it is if the function's pad there differs.
 //   2. A function that is entered through a stub (a landing pad, a label in a table) has the same
 //      pad in all layouts of a run: the stub leads to the current copy, whatever copy made the
-//      frame.
+//      frame. A function and its parts (abi::Frame::part_of) also keep their pads, and all have the
+//      same one, because they jump to each other's copies in any layout. If one of them has no
+//      copy, none has a pad.
 //   3. Nobody reads or writes a pad whose place is known (abi::Frame::above).
 //   4. With a pad, a number of 8 bits stays below 128.
 #pragma once
@@ -16,7 +18,7 @@
 namespace stab::rt {
 
 // Bits of Image::uses.
-constexpr uint8_t has_stub = 1;
+constexpr uint8_t keeps_pad = 1;        // invariant 2
 constexpr uint8_t is_active = 2;        // one of its frames was seen; determined at each epoch
 constexpr uint8_t begins_in_frame = 4;  // find_parts() in unwind_tables.h
 
@@ -35,8 +37,8 @@ bool could_have_pads(const Image& image);
 // or whose size the program chose.
 void keep_pads_small();
 
-// Notes in `uses` which functions are entered through stubs.
-void find_stubs(Image& image);
+// Notes in `uses` which functions have the same pad in all layouts.
+void find_kept_pads(Image& image);
 
 // For the first layout, whose places are chosen already.
 void draw_pads(Image& image, Layout& layout);

@@ -190,10 +190,10 @@ class Writer {
   }
 
   // Enters one instruction that runs before the first one of a part. Only the rules of the first
-  // instruction count there. They don't depend on a pad, because a part that uses the frame of
-  // other code has no pad.
+  // instruction count there. The frame has a pad already, which is the same in all layouts.
   void enter_before_part(uint32_t f, const uint8_t* code, uint32_t size) {
     uint8_t* fde = clone(f, code);
+    pad_description(image_, f, image_.first().pads[f], fde);
     store32(fde + 12, size);
     enter(code, fde);
   }

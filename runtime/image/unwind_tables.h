@@ -33,7 +33,8 @@ void build_unwind(const Image& image, Layout& layout);
 // The largest number of bytes that describe_stubs writes.
 uint64_t stub_description_bytes(const Image& image);
 
-// Describes the stubs of functions, in a switchboard that isn't sealed yet.
+// Describes the stubs of functions, in a switchboard that isn't sealed yet. The first layout's pads
+// must be drawn.
 void describe_stubs(const Image& image);
 
 // Describes this label's stub alone. Returns nullptr if nothing describes its function. The

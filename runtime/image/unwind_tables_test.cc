@@ -67,6 +67,7 @@ Bytes fde(const Bytes& rules, bool augmented = true) {
 
 const Bytes ordinary = {0x41, 0x0e, 16};                    // push; then the CFA is rsp + 16
 const Bytes in_frame = {0x0e, 64, 0x83, 2, 0x44, 0x0e, 8};  // a .cold part
+constexpr std::uint32_t place_of_first_number = 22;         // in the part's description
 
 // An image whose functions have these descriptions, with a switchboard and a first layout.
 class Tables {
@@ -74,6 +75,7 @@ class Tables {
   struct Described {
     std::optional<Bytes> rules;  // nullopt: the function has no description
     bool anchored = false;
+    std::uint16_t pad = 0;  // of a part, for the first number of its description
   };
 
   explicit Tables(const std::vector<Described>& described, const Common& common = {}) {
@@ -83,7 +85,9 @@ class Tables {
     std::ranges::copy(own, memory_.begin() + place_of_cie);
     std::uint32_t at = place_of_fdes;
     sample.functions.clear();
-    for (const auto& [rules, anchored] : described) {
+    sample.frames.clear();
+    sample.frame_fields = {abi::description_field(place_of_first_number, 1)};
+    for (const auto& [rules, anchored, pad] : described) {
       abi::Function function{};
       function.start = 0x1000 + 64 * static_cast<std::uint32_t>(sample.functions.size());
       function.size = 40;
@@ -98,15 +102,17 @@ class Tables {
         at += function.fde_size;
       }
       sample.functions.push_back(function);
+      sample.frames.push_back({0, 0, std::uint16_t{1}, pad, 1, 0, 0, 0});
+      pads_.push_back(pad);
     }
     sample.labels = {};
-    sample.frames = {};
     table_ = sample.build();
     image.table = reinterpret_cast<const abi::Header*>(table_.data());
     image.base = memory_.data();
     uses_.resize(described.size());
     image.uses = uses_.data();
     image.layouts = &layout;
+    layout.pads = pads_.data();
     find_parts(image);
     make_board();
     make_layout();
@@ -136,13 +142,11 @@ class Tables {
   void make_layout() {
     const std::uint32_t count = image.count();
     arrays_.resize(3 * count);
-    pads_.resize(count);
     layout.start = memory_.data() + place_of_layout;
     layout.code_size = 0x1000;
     layout.offsets = arrays_.data();
     layout.order = arrays_.data() + count;
     layout.descriptions = arrays_.data() + 2 * count;
-    layout.pads = pads_.data();
     for (layout.count = 0; layout.count < count; ++layout.count) {
       const std::uint32_t f = count - 1 - layout.count;
       layout.order[layout.count] = f;
@@ -208,7 +212,7 @@ std::optional<Found> find(const std::uint8_t* header, const std::uint8_t* pc) {
 
 std::vector<Tables::Described> described(const std::vector<std::optional<Bytes>>& rules) {
   std::vector<Tables::Described> result;
-  for (const auto& own : rules) result.push_back({own, false});
+  for (const auto& own : rules) result.push_back({own, false, 0});
   return result;
 }
 
@@ -221,12 +225,12 @@ void expect_after_call(const std::optional<Found>& found, const std::uint8_t* co
 }
 
 void expect_part(const std::optional<Found>& found, const std::uint8_t* code, std::uint32_t size,
-                 const Image& image) {
+                 const Image& image, const Bytes& rules = in_frame) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->start, code);
   EXPECT_EQ(found->size, size);
   EXPECT_EQ(found->common_rules, after_call);
-  EXPECT_EQ(found->rules, in_frame);
+  EXPECT_EQ(found->rules, rules);
   EXPECT_EQ(found->exceptions, image.board.exceptions());
 }
 
@@ -287,13 +291,26 @@ TEST(UnwindTables, AMarkHasTheStateOfItsFunctionsFirstInstruction) {
 }
 
 TEST(UnwindTables, AnAnchoredPartHasNoMark) {
-  const Tables tables({{ordinary, false}, {in_frame, true}});
+  const Tables tables({{ordinary, false, 0}, {in_frame, true, 0}});
   const std::uint8_t* copy = tables.layout.copy(1);
   EXPECT_FALSE(find(tables.layout.unwind_header, copy - mark_code));
   EXPECT_EQ(find(tables.layout.unwind_header, copy)->rules, in_frame);
   const std::uint8_t* stub = tables.image.board.function_stub(1);
   expect_part(find(tables.image.board.descriptions(), stub), stub, Switchboard::stub_bytes,
               tables.image);
+}
+
+TEST(UnwindTables, APartBeginsInAFrameWithItsPad) {
+  const Tables tables({{ordinary, false, 0}, {in_frame, false, 2}});
+  Bytes padded = in_frame;
+  padded[1] += 2 * abi::pad_unit;
+  const Image& image = tables.image;
+  const std::uint8_t* stub = image.board.function_stub(1);
+  expect_part(find(image.board.descriptions(), stub), stub, Switchboard::stub_bytes, image, padded);
+  const std::uint8_t* copy = tables.layout.copy(1);
+  const std::uint8_t* mark = copy - mark_code;
+  expect_part(find(tables.layout.unwind_header, mark), mark, mark_code, image, padded);
+  EXPECT_EQ(find(tables.layout.unwind_header, copy)->rules, padded);
 }
 
 // Debuggers read the descriptions one after the other.

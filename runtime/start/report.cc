@@ -35,7 +35,7 @@ uint64_t median_pad(const Image& image) {
   uint32_t all = 0;
   for (uint32_t f = 0; f < image.count(); ++f) {
     const abi::Frame* frame = frame_of(image, f);
-    if (frame == nullptr) continue;
+    if (frame == nullptr || frame->part_of != 0) continue;
     ++counts[frame->most];
     ++all;
   }

@@ -29,7 +29,7 @@ __attribute__((noinline)) static int caught(int n) {
 }
 static void break_pads(rt::Image& image, void*) {
   for (uint32_t f = 0; f < image.count(); ++f)
-    if (image.present != 0 && (image.uses[f] & rt::has_stub) != 0) ++image.layouts[0].pads[f];
+    if (image.present != 0 && (image.uses[f] & rt::keeps_pad) != 0) ++image.layouts[0].pads[f];
 }
 // However long an epoch is held up, which puts the next one off.
 static uint32_t present;
@@ -88,7 +88,7 @@ right -O2 "epoch_contexts.c epoch_copied_jumps.c epoch_dispatch.c epoch_forks.c 
 # Its only function has no pad, and strict=1 refuses to ask for pads in such a program.
 options=${options//stack=1/stack=0} right -O2 epoch_one_function.c
 right -O0 constants.c
-for flags in -O2 '-O2 -fno-omit-frame-pointer' -O3; do right "$flags" foreign_frames.c; done
+for flags in -O2 '-O2 -fno-omit-frame-pointer' -O3; do right "$flags" "foreign_frames.c foreign_parts.cpp"; done
 right '-O2 -std=c++14' epoch_exceptions.cpp
 right '-O2 -std=c++20 -fvisibility=hidden' epoch_vtables.cpp
 finish

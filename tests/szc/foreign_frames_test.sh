@@ -7,16 +7,17 @@ set -u
 . "$source_directory/tests/programs/build.sh"
 cd "$work" || exit 1
 while IFS='|' read -r file compiler flags; do
-  build_both . "$file" "$compiler" "$flags" || { fail "$flags is not built"; continue; }
+  program=${file##*/}
+  build_both . "$file" "$compiler" "$flags" || { fail "$program $flags is not built"; continue; }
   expected=$(run plain "")
-  grep -q 'exit 0' <<<"$expected" || fail "$flags, by gcc alone: $expected"
+  grep -q 'exit 0' <<<"$expected" || fail "$program $flags, by gcc alone: $expected"
   "$szc" --stab-explain ours/program >explained
-  echo "$flags: $(grep -c ': pads of up to' explained) functions have pads"
+  echo "$program $flags: $(sed -n 2p explained)"
   for options in stack=0 stack=1:seed={1,2,3,4}:rerandomize=once stack=1:seed={5,6}:period=1ms:budget=off stack=1:seed=7:code=0:period=1ms; do
-    [ "$(run ours "$options:report=$work/report")" = "$expected" ] || fail "$flags, $options: $(cat ours/output ours/errors)"
+    [ "$(run ours "$options:report=$work/report")" = "$expected" ] || fail "$program $flags, $options: $(cat ours/output ours/errors)"
     rm -f report
   done
-done < <(variants_of foreign_frames.c)
+done < <(variants_of foreign_frames.c foreign_parts.cpp)
 
 # Padded functions, and some that must not be.
 build_both . "$programs/foreign_frames.c" gcc -O0 || fail "-O0 is not built"
@@ -30,6 +31,15 @@ grep -q " leave: pads of up to" explained || fail "leave has no pad: $(grep " le
 for name in by_index by_index_above by_pointer backwards passed_on as_number either nested variable; do
   grep -q " $name: no pads" explained || fail "$name has a pad: $(grep " $name:" explained)"
 done
+
+# Functions and the parts that gcc made of their rare blocks have pads together.
+build_both . "$programs/foreign_parts.cpp" gcc -O2 || fail "foreign_parts.cpp is not built"
+"$szc" --stab-explain ours/program >explained
+[ "$(grep -c '\.cold: pads of up to [0-9]* bytes, with its function' explained)" -ge 3 ] ||
+  fail "too few parts have pads: $(grep '\.cold:' explained)"
+while read -r name; do
+  grep -q " $name: pads of up to" explained || fail "$name.cold has pads, but not $name: $(grep " $name:" explained)"
+done < <(sed -n 's/^.* \([^ ]*\)\.cold: pads of up to .*/\1/p' explained)
 
 # Pads keep frames aligned to 32 bytes if the program needs that.
 if grep -qw avx /proc/cpuinfo; then

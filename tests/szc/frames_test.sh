@@ -371,7 +371,7 @@ says calls_within 'pads of up to 64 bytes'
 says based_below 'no pads, because the function may access one part of its frame in two ways'
 says based_late 'no pads, because the function'\''s code and its frame description disagree'
 says jumps_inside 'no pads, because szc does not understand all paths through the function'\''s code'
-says split 'no pads, because szc does not understand all paths through the function'\''s code'
+says split 'no pads, because a part of the function lies elsewhere in the program'
 says split_by_table 'no pads, because szc does not understand all paths through the function'\''s code'
 for program in program others; do
   for options in stack=0 stack=1:code=0 stack=1:seed=3 stack=1:seed=4 stack=1:period=1ms; do

@@ -209,7 +209,8 @@ class DataAnalysis {
   enum class Shape : std::uint8_t { table, something_else, unclear };
 
   // A table may also lead into the function's cold part, which is a function of its own: its first
-  // entry, too. `entered` gets the functions into which entries lead behind their beginning.
+  // entry, too. `entered` gets the functions into which entries lead behind their beginning, and
+  // the cold parts.
   Shape read_table(const Function& function, std::uint64_t base,
                    std::vector<std::uint32_t>& offsets, std::vector<Function*>& entered) const {
     bool leads_out = false;
@@ -224,7 +225,7 @@ class DataAnalysis {
       leads_out = true;
       Function* other = program_.find(target);
       if (other == nullptr) break;
-      if (other->start != target) entered.push_back(other);
+      if (other->start != target || is_cold_part(other->name)) entered.push_back(other);
     }
     if (!leads_out) return Shape::table;
     return offsets.empty() ? Shape::something_else : Shape::unclear;

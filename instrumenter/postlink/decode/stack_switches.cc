@@ -870,8 +870,8 @@ std::optional<std::uint64_t> find_switch(std::span<const CodePart> parts, bool c
   return Search(parts, compiled ? Trust::compiled : Trust::nothing).run();
 }
 
-StackUse find_stack_use(const CodePart& part) {
-  Search search({&part, 1}, Trust::not_even_calls);
+StackUse find_stack_use(std::span<const CodePart> parts) {
+  Search search(parts, Trust::not_even_calls);
   const bool switches = search.run().has_value();
   StackUse use = search.use();
   use.is_followed &= !switches;

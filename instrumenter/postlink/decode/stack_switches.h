@@ -53,12 +53,12 @@ struct StackUse {
   // The function stores such an address outside of its frame, and compares another address with
   // one. So it may expect to find its frame where a frame was before.
   bool remembers = false;
-  // For each instruction, the distance of the stack pointer below the return address. It is nullopt
-  // if control does not come there, or if the distance is not known.
+  // For each instruction of one part after the other, the distance of the stack pointer below the
+  // return address. It is nullopt if control does not come there, or if the distance is not known.
   std::vector<std::optional<std::int64_t>> below_entry{};
 };
 
-// `part` is a whole function, and all its instructions are known.
-StackUse find_stack_use(const CodePart& part);
+// `parts` are a whole function, and all its instructions are known.
+StackUse find_stack_use(std::span<const CodePart> parts);
 
 }  // namespace stab::instrumenter

@@ -35,7 +35,8 @@ class Switches : public testing::Test {
 
   StackUse use(const std::string& assembly) {
     const ElfFile file = assemble(assembly);
-    return find_stack_use(part_of(file, {}));
+    const CodePart part = part_of(file, {});
+    return find_stack_use({&part, 1});
   }
 
   ElfFile assemble(const std::string& assembly) {

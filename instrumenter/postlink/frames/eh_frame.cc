@@ -292,6 +292,7 @@ constexpr unsigned dwarf_registers = 17;  // with the return address
 struct State {
   unsigned base = CfaRow::unknown;
   std::uint64_t offset = 0;
+  std::size_t field = CfaRow::no_field;
   std::array<std::int64_t, dwarf_registers> saved{};  // bytes below the CFA, or 0
 };
 
@@ -444,7 +445,8 @@ class Interpreter {
     const auto place = static_cast<std::uint32_t>(reader.position());
     state_.offset = reader.uleb();
     const auto width = static_cast<std::uint32_t>(reader.position()) - place;
-    if (own && state_.base == dwarf_rsp) result.fields.push_back({place, width, state_.offset});
+    state_.field = own ? result.fields.size() : CfaRow::no_field;
+    if (own) result.fields.push_back({place, width, state_.offset});
     if (state_.base == dwarf_rsp) forget_popped();
     return note_row();
   }
@@ -465,7 +467,7 @@ class Interpreter {
   bool note_row() {
     const auto from = static_cast<std::uint32_t>(location_);
     if (!result.rows.empty() && result.rows.back().from == from) result.rows.pop_back();
-    result.rows.push_back({from, state_.base, state_.offset, saved_words()});
+    result.rows.push_back({from, state_.base, state_.offset, saved_words(), state_.field});
     return true;
   }
 

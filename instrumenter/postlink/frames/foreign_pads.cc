@@ -3,13 +3,17 @@
 // enough, and only if their code shows that it would not notice.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "instrumenter/postlink/decode/stack_switches.h"
 #include "instrumenter/postlink/elf/elf_file.h"
 #include "instrumenter/postlink/frames/frame_numbers.h"
 #include "instrumenter/postlink/frames/frames.h"
+#include "instrumenter/postlink/program/references.h"
 
 namespace stab::instrumenter {
 namespace {
@@ -148,37 +152,37 @@ class CallersFrames {
   std::unordered_map<std::uint64_t, Reach> known_;
 };
 
-// Decides about one function.
+// Decides about one function and its parts.
 class ForeignPads {
  public:
   // The stack is aligned to `alignment` when functions of the program are called.
-  ForeignPads(const Program& program, Function& function, CallersFrames& reaches,
+  ForeignPads(const Program& program, std::span<Function* const> functions, CallersFrames& reaches,
               std::uint32_t alignment)
-      : function_(function),
-        reaches_(reaches),
-        numbers_(program, function, std::max(alignment, abi::pad_unit)) {}
+      : reaches_(reaches), numbers_(program, functions, std::max(alignment, abi::pad_unit)) {}
 
-  // `part` is the same function.
-  void run(CodePart part) {
-    function_.pad.reason = analyse(part);
-    if (function_.pad.reason == PadReason::none) numbers_.set_pad(numbers_.room());
+  // `parts` are the same functions. Returns why they get no pads.
+  PadReason run(std::vector<CodePart> parts) {
+    const PadReason reason = analyse(parts);
+    return reason == PadReason::none ? numbers_.set_pad(numbers_.room()) : reason;
   }
 
  private:
-  [[nodiscard]] const std::vector<Instruction>& steps() const { return numbers_.steps(); }
-  [[nodiscard]] const CfaTable& cfa() const { return numbers_.cfa(); }
+  [[nodiscard]] const FrameCode& code() const { return numbers_.code(); }
+  [[nodiscard]] const std::vector<Instruction>& steps() const { return numbers_.code().steps; }
   [[nodiscard]] const FrameFlow& flow() const { return numbers_.flow(); }
 
-  PadReason analyse(CodePart& part) {
+  PadReason analyse(std::vector<CodePart>& parts) {
     if (const PadReason reason = numbers_.follow(); reason != PadReason::none) return reason;
     if (flow().varies) return PadReason::unclear_stack;
-    if (cfa().has_expressions) return PadReason::description;
+    if (has_expressions()) return PadReason::description;
     if (const PadReason reason = numbers_.choose(); reason != PadReason::none) return reason;
     if (numbers_.room() < numbers_.step()) return PadReason::narrow_number;
     if (!upper_part_is_saved() || callees_reach_pad()) return PadReason::above_pad;
-    if (jumps_inside() && part.jump_targets.empty()) return PadReason::unclear_flow;
-    add_ends(part);
-    const StackUse use = find_stack_use(part);
+    const bool knows_targets =
+        std::ranges::any_of(parts, [](const CodePart& part) { return !part.jump_targets.empty(); });
+    if (jumps_inside() && !knows_targets) return PadReason::unclear_flow;
+    for (std::size_t part = 0; part < parts.size(); ++part) add_ends(part, parts[part]);
+    const StackUse use = find_stack_use(parts);
     if (use.remembers) return PadReason::remembers;
     switch (flow().shape) {
       case FrameShape::plain:
@@ -187,17 +191,28 @@ class ForeignPads {
         break;
       case FrameShape::framed:
         // Registers that were pushed below the pad move with the stack pointer.
-        if (cfa().deepest > flow().upper + flow().size + return_address)
-          return PadReason::description;
+        if (deepest() > flow().upper + flow().size + return_address) return PadReason::description;
         if (reaches_by_rsp() || std::min(flow().lowest_by_rbp, flow().lowest_indexed) < 0)
           return PadReason::mixed_access;
         break;
       case FrameShape::realigned:
-        // Code does not know the distance between the parts, so it reaches neither from the other.
-        if (cfa().deepest > flow().upper + return_address) return PadReason::description;
+        // Code does not know the distance between the two halves, so it reaches neither from the
+        // other.
+        if (deepest() > flow().upper + return_address) return PadReason::description;
         break;
     }
     return PadReason::none;
+  }
+
+  [[nodiscard]] bool has_expressions() const {
+    return std::ranges::any_of(code().parts,
+                               [](const auto& part) { return part.cfa.has_expressions; });
+  }
+
+  [[nodiscard]] std::int64_t deepest() const {
+    std::int64_t all = 0;
+    for (const FrameCode::Part& part : code().parts) all = std::max(all, part.cfa.deepest);
+    return all;
   }
 
   // Values that were pushed before the frame was made could be arguments of a call. They are not if
@@ -206,7 +221,7 @@ class ForeignPads {
     constexpr std::int64_t word = 8;
     for (std::size_t i = 0; i < steps().size(); ++i) {
       if (steps()[i].does != Instruction::Does::call || !flow().depths[i]) continue;
-      const std::uint64_t saved = cfa().at(steps()[i].offset)->saved;
+      const std::uint64_t saved = code().row_at(i)->saved;
       if (flow().upper % word != 0 || flow().upper >= 62 * word) return false;
       for (std::int64_t n = 2; n <= flow().upper / word + 1; ++n)
         if ((saved >> n & 1U) == 0) return false;
@@ -232,11 +247,11 @@ class ForeignPads {
   }
 
   // The stack pointer behind such a call is another one, so the call never returns.
-  void add_ends(CodePart& part) const {
-    for (std::size_t i = 0; i + 1 < steps().size(); ++i)
+  void add_ends(std::size_t part, CodePart& to) const {
+    for (std::size_t i = part == 0 ? 0 : code().parts[part - 1].end; !code().ends_part(i); ++i)
       if (steps()[i].does == Instruction::Does::call &&
           flow().below_entry[i] != flow().below_entry[i + 1])
-        part.behind_ends.push_back(steps()[i].end());
+        to.behind_ends.push_back(steps()[i].end());
   }
 
   // Whether both analyses found the same stack pointer. One of them may know that control does not
@@ -261,7 +276,6 @@ class ForeignPads {
     });
   }
 
-  Function& function_;
   CallersFrames& reaches_;
   FrameNumbers numbers_;
 };
@@ -270,39 +284,127 @@ class ForeignPads {
 class OtherCompilers {
  public:
   OtherCompilers(Program& program, const std::unordered_set<std::uint64_t>& entered)
-      : program_(program), entered_(entered), reaches_(program) {
+      : program_(program),
+        entered_(entered),
+        reaches_(program),
+        recursive_(recursive_functions(program, CallsByPointer::all)) {
     read_alone();
     find_cold_parts();
+    find_other_entries();
     find_labels();
     knows_frames_ = something_knows_frames();
     for (const Function& function : program.functions)
       alignment_ = std::max(alignment_, function.decoded.needs_alignment);
   }
 
-  // Returns false if the function is none of these.
-  bool run(Function& function) {
-    if (!function.movable() || function.pad.reason != PadReason::calls_nothing ||
-        !function.decoded.calls)
-      return false;
-    const PadReason reason = obstacle(function);
-    if (reason == PadReason::none)
-      ForeignPads(program_, function, reaches_, alignment_).run(part_of(function));
+  // Takes the functions of a group (groups_by_jumps). Parts are in it with the function that jumps
+  // to them. If several functions do, the parts belong to none of them.
+  void run(std::vector<Function*> group) {
+    const auto parts = std::ranges::stable_partition(
+        group, [](const Function* function) { return !is_cold_part(function->name); });
+    const std::span<Function* const> all(group);
+    const std::size_t functions = group.size() - parts.size();
+    if (functions == 1)
+      pad(all);
     else
-      function.pad.reason = reason;
-    return true;
+      for (std::size_t i = 0; i < functions; ++i) pad(all.subspan(i, 1));
+    for (Function* part : parts)
+      if (is_undecided(*part) && part->decoded.calls) part->pad.reason = PadReason::entered_inside;
   }
 
  private:
+  static bool is_undecided(const Function& function) {
+    return function.movable() && function.pad.reason == PadReason::calls_nothing;
+  }
+
+  static bool any_calls(std::span<Function* const> functions) {
+    return std::ranges::any_of(functions, [](const Function* f) { return f->decoded.calls; });
+  }
+
+  // Takes a function, then its parts. If the parts can't get the same pad as the function, they may
+  // have frames of their own, and the function alone may get a pad.
+  void pad(std::span<Function* const> functions) {
+    Function& function = *functions.front();
+    if (!is_undecided(function) || !any_calls(functions)) return;
+    const std::span<Function* const> alone = functions.first(1);
+    const PadReason reason = pad_together(functions);
+    const bool retries =
+        reason != PadReason::none && functions.size() > 1 && function.decoded.calls;
+    function.pad.reason =
+        retries && pad_together(alone) == PadReason::none ? PadReason::none : reason;
+  }
+
+  PadReason pad_together(std::span<Function* const> functions) {
+    if (const PadReason reason = obstacle(functions); reason != PadReason::none) return reason;
+    std::vector<CodePart> parts;
+    for (const Function* function : functions) parts.push_back(part_of(*function));
+    for (std::size_t i = 1; i < parts.size(); ++i) parts[i].is_entered = false;
+    const PadReason reason =
+        ForeignPads(program_, functions, reaches_, alignment_).run(std::move(parts));
+    if (reason == PadReason::none) finish(functions);
+    return reason;
+  }
+
+  void finish(std::span<Function* const> functions) {
+    bool many = program_.small_stacks;
+    for (const Function* each : functions) many |= recursive_[program_.index(*each)];
+    for (Function* each : functions) {
+      if (many) keep_modest(each->pad);
+      if (each != functions.front()) each->pad.part_of = program_.index(*functions.front());
+    }
+    functions.front()->pad.changes_stack = true;
+  }
+
   // The pass saw a function that it noted types of, and gave it no pad for a reason.
-  [[nodiscard]] PadReason obstacle(const Function& function) const {
-    if (!program_.pads_for_others || function.is_typed || alone_.contains(function.start))
-      return PadReason::left_alone;
+  [[nodiscard]] PadReason obstacle(std::span<Function* const> functions) const {
+    for (const Function* each : functions)
+      if (!program_.pads_for_others || each->is_typed || alone_.contains(each->start))
+        return PadReason::left_alone;
     if (knows_frames_) return PadReason::other_tool;
-    if (entered_.contains(function.start)) return PadReason::entered_inside;
+    const Function& function = *functions.front();
+    if (functions.size() > 1) return are_only_parts(functions) ? PadReason::none : PadReason::parts;
+    if (entered_.contains(function.start) || entered_otherwise_.contains(function.start))
+      return PadReason::entered_inside;
     // A jump table of the function may lead to such a part, which uses the frame.
     if (function.decoded.jumps_anywhere && has_cold_part_.contains(function.start))
       return PadReason::unclear_flow;
     return PadReason::none;
+  }
+
+  // Whether only jumps of the function and its parts enter a part, and nothing but a copy enters a
+  // copy.
+  [[nodiscard]] bool are_only_parts(std::span<Function* const> functions) const {
+    const Function& function = *functions.front();
+    if (entered_otherwise_.contains(function.start)) return false;
+    return std::ranges::all_of(functions.subspan(1), [&](const Function* part) {
+      return is_undecided(*part) && !part->address_taken &&
+             !entered_otherwise_.contains(part->start) &&
+             // The function's original may run, and its frame has no pad.
+             (part->keeps_entry || !function.keeps_entry);
+    });
+  }
+
+  // Finds what enters a part by a call or from another image, and code that is not in any group and
+  // enters a part, or a function behind its start.
+  void find_other_entries() {
+    const auto note = [this](std::uint64_t target, bool enters_parts_only) {
+      const Function* entered = program_.find(target);
+      if (entered == nullptr) return;
+      if (is_cold_part(entered->name) || (!enters_parts_only && entered->start != target))
+        entered_otherwise_.insert(entered->start);
+    };
+    const auto note_branches = [&](const Function& code) {
+      references_of(code, [&](const Reference& reference) {
+        if (reference.kind == Reference::Kind::branch) note(reference.first, false);
+      });
+    };
+    for (const Function& code : program_.unsized) note_branches(code);
+    for (const Function& function : program_.functions) {
+      if (!function.decoded.complete) note_branches(function);
+      for (const Operand& operand : function.decoded.operands)
+        if (operand.use == Operand::Use::call) note(operand.target, false);
+    }
+    for (const std::uint64_t place : program_.file->exported_places()) note(place, true);
   }
 
   void read_alone() {
@@ -372,21 +474,24 @@ class OtherCompilers {
   Program& program_;
   const std::unordered_set<std::uint64_t>& entered_;
   CallersFrames reaches_;
+  std::vector<bool> recursive_;  // by function
   std::uint32_t alignment_ = 0;
-  std::unordered_set<std::uint64_t> alone_;          // starts
-  std::unordered_set<std::uint64_t> has_cold_part_;  // starts
-  std::vector<std::vector<std::uint32_t>> labels_;   // by function
+  std::unordered_set<std::uint64_t> alone_;              // starts
+  std::unordered_set<std::uint64_t> has_cold_part_;      // starts
+  std::unordered_set<std::uint64_t> entered_otherwise_;  // starts
+  std::vector<std::vector<std::uint32_t>> labels_;       // by function
   bool knows_frames_ = false;
 };
 
 }  // namespace
 
 void pad_other_compilers(Program& program, const std::unordered_set<std::uint64_t>& entered) {
-  const std::vector<bool> recursive = recursive_functions(program, CallsByPointer::all);
-  OtherCompilers others(program, entered);
+  std::map<std::uint32_t, std::vector<Function*>> groups;
+  const std::vector<std::uint32_t> first = groups_by_jumps(program);
   for (Function& function : program.functions)
-    if (others.run(function) && (recursive[program.index(function)] || program.small_stacks))
-      keep_modest(function.pad);
+    groups[first[program.index(function)]].push_back(&function);
+  OtherCompilers others(program, entered);
+  for (const auto& [_, group] : groups) others.run(group);
 }
 
 }  // namespace stab::instrumenter

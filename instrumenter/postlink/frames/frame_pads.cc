@@ -3,6 +3,7 @@
 // each frame is a 32-bit number. This file removes the object again where that is certainly right,
 // and finds the places of the numbers. foreign_pads.cc does what it can for other functions.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <unordered_set>
 
@@ -93,7 +94,9 @@ struct Removal {
 class PassPads {
  public:
   PassPads(Program& program, Function& function)
-      : program_(program), function_(function), numbers_(program, function, abi::pad_unit) {}
+      : program_(program),
+        function_(function),
+        numbers_(program, std::array{&function}, abi::pad_unit) {}
 
   void run(const std::vector<const Record*>& records) {
     function_.pad.reason = analyse(records);
@@ -103,7 +106,7 @@ class PassPads {
       for (const std::uint32_t field : removal.raised) add_to_code(field, removal.bytes);
       change_by(-removal.bytes);
     }
-    numbers_.set_pad(abi::largest_pad);
+    function_.pad.reason = numbers_.set_pad(abi::largest_pad);
     function_.pad.by_pass = true;
   }
 
@@ -119,8 +122,8 @@ class PassPads {
       return PadReason::arguments;
     if (flow().size < static_pad) return PadReason::no_number;
     if (const PadReason reason = numbers_.choose(); reason != PadReason::none) return reason;
-    return numbers_.room_in_description() < abi::largest_pad ? PadReason::description_width
-                                                             : PadReason::none;
+    return numbers_.room_in_descriptions() < abi::largest_pad ? PadReason::description_width
+                                                              : PadReason::none;
   }
 
   // Returns where the object begins, counted from where the stack pointer is inside.
@@ -130,7 +133,7 @@ class PassPads {
       return record.place->displacement + flow().size + flow().upper - flow().base;
     if (record.place->base != rsp_number || flow().shape == FrameShape::framed) return std::nullopt;
     const auto offset = static_cast<std::uint32_t>(record.address - function_.start);
-    const std::vector<Instruction>& steps = numbers_.steps();
+    const std::vector<Instruction>& steps = numbers_.code().steps;
     const auto step = std::ranges::lower_bound(steps, offset, {}, &Instruction::offset);
     if (step == steps.end() || step->offset != offset) return std::nullopt;
     const auto depth = flow().depths[static_cast<std::size_t>(step - steps.begin())];
@@ -144,7 +147,7 @@ class PassPads {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> spilled_below(std::int64_t place) const {
     const std::int64_t above = flow().size + flow().upper - flow().base;
     std::vector<std::uint32_t> fields;
-    for (const Instruction& step : numbers_.steps()) {
+    for (const Instruction& step : numbers_.code().steps) {
       if (!step.memory || step.memory->base != rbp_number) continue;
       const Memory& memory = *step.memory;
       const std::int64_t reached = memory.displacement + above;
@@ -199,7 +202,7 @@ class PassPads {
 
   void change_by(std::int64_t delta) {
     for (const SizeField& field : flow().fields) add_to_code(field.place, delta);
-    for (const CfaField& field : numbers_.described()) {
+    for (const CfaField& field : numbers_.described(0)) {
       Patch patch{function_.frame.fde + field.place, {}};
       std::uint64_t value = field.value + static_cast<std::uint64_t>(delta);
       for (std::uint32_t i = 0; i < field.width; ++i, value >>= 7)
@@ -293,6 +296,9 @@ std::string_view describe(abi::PadReason reason) {
     case PadReason::above_pad:
       return "the stack above the place of the pad may hold arguments of a call, or a called "
              "function may use this part of the stack";
+    case PadReason::parts:
+      return "a part of the function lies elsewhere in the program, and szc cannot give both the "
+             "same pad";
     case PadReason::count:
       break;
   }

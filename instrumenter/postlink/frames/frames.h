@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
@@ -46,15 +47,18 @@ std::vector<bool> recursive_functions(const Program& program, CallsByPointer cal
 
 struct CfaRow {
   static constexpr unsigned unknown = ~0u;
+  static constexpr std::size_t no_field = SIZE_MAX;
   std::uint32_t from = 0;   // offset in the function; the row holds up to the next row's offset
   unsigned base = unknown;  // DWARF number of a register
   std::uint64_t offset = 0;
   // The words below the CFA that hold saved registers. Bit n stands for the word that begins 8 * n
   // bytes below; words further down have no bit.
   std::uint64_t saved = 0;
+  // The number in CfaTable::fields that the offset was read from. The CIE's numbers are not there.
+  std::size_t field = no_field;
 };
 
-// A number in the description: the distance of the CFA from the stack pointer.
+// A number in the description: the distance of the CFA from a register.
 struct CfaField {
   std::uint32_t place = 0;  // from the start of the description
   std::uint32_t width = 0;
@@ -79,6 +83,28 @@ constexpr unsigned dwarf_rsp = 7;
 // Returns no rows if there is no description, or it is not understood.
 CfaTable read_cfa(const Program& program, const Function& function);
 
+// The code that works in one frame: a function, and then its parts elsewhere. gcc puts blocks that
+// rarely run into a part of their own (`.cold`). The function enters a part by jumps, with its
+// frame, and a part may jump back.
+struct FrameCode {
+  struct Part {
+    Function* function = nullptr;
+    CfaTable cfa;
+    std::size_t end = 0;  // the number of steps up to its end
+  };
+
+  FrameCode(const Program& program, std::span<Function* const> functions);
+
+  // Returns the part that contains a step.
+  [[nodiscard]] std::size_t part_at(std::size_t step) const;
+  // Returns the row that holds at a step.
+  [[nodiscard]] const CfaRow* row_at(std::size_t step) const;
+  [[nodiscard]] bool ends_part(std::size_t step) const;
+
+  std::vector<Part> parts;
+  std::vector<Instruction> steps;  // of one part after the other
+};
+
 // The stack pointer in a function, and the instructions that make its frame large and small again.
 //
 // At each instruction, a frame is either *outside* or *inside*. It is outside before `sub $K,
@@ -96,15 +122,17 @@ enum class FrameShape : std::uint8_t { plain, framed, realigned };
 
 // A number in an instruction that grows with the frame: K, or K and what was pushed since.
 struct SizeField {
-  std::uint32_t place = 0;  // from the start of the function
+  std::uint32_t place = 0;  // from the start of the part
   std::uint8_t width = 0;   // 1 or 4 bytes
   std::int64_t value = 0;   // as encoded; more than 0
+  std::size_t part = 0;     // index in FrameCode::parts
 };
 
 struct FrameFlow {
   abi::PadReason reason = abi::PadReason::none;  // why the frame is not understood
   FrameShape shape = FrameShape::plain;
   bool varies = false;           // a part of the frame has a size that only the running code knows
+  bool deep_outside = false;     // outside, more than `upper` bytes may be on the stack
   std::int64_t size = 0;         // K
   std::int64_t upper = 0;        // bytes from the return address down to the lower part
   std::int64_t base = 0;         // bytes from the return address down to where rbp points
@@ -124,8 +152,7 @@ struct FrameFlow {
   std::vector<std::optional<std::int64_t>> depths;  // by step
 };
 
-// Follows the stack pointer through a function.
-FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
-                       const CfaTable& cfa);
+// Follows the stack pointer through a function and its parts.
+FrameFlow follow_frame(const FrameCode& code);
 
 }  // namespace stab::instrumenter

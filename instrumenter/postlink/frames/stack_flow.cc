@@ -89,11 +89,11 @@ struct Flow {
 
 class Follower {
  public:
-  Follower(const std::vector<Instruction>& steps, const Function& function, const CfaTable& cfa)
-      : steps_(steps), function_(function), cfa_(cfa), states_(steps.size()) {
-    for (std::size_t i = 0; i < steps.size(); ++i) numbers_[steps[i].offset] = i;
+  explicit Follower(const FrameCode& code)
+      : code_(code), steps_(code.steps), states_(code.steps.size()) {
+    for (std::size_t i = 0; i < steps_.size(); ++i) numbers_[steps_[i].address] = i;
     varies_ = std::ranges::any_of(
-        steps, [](const Instruction& step) { return effect_of(step).kind == Kind::set; });
+        steps_, [](const Instruction& step) { return effect_of(step).kind == Kind::set; });
   }
 
   FrameFlow run() {
@@ -159,52 +159,62 @@ class Follower {
   void go_on(std::size_t i) {
     Flow state = *states_[i];
     const Instruction& step = steps_[i];
-    apply(step, state);
+    apply(i, state);
     if (!ok()) return;
     switch (step.does) {
       case Does::end:
+        return;
       case Does::jump_anywhere:
+        jumps_by_table_ |= state.inside || state.depth != 0;
         return;
       case Does::ret:
         if (state.inside || state.depth != 0) fail(PadReason::unclear_flow);
         return;
       case Does::jump:
-        return go_to(step, state);
+        return go_to(i, state);
       case Does::branch:
-        go_to(step, state);
-        return add(i + 1, state, jumps_);
+        go_to(i, state);
+        return run_on(i, state);
       case Does::call:
-        if (i + 1 < steps_.size()) add(i + 1, state, returns_);
+        if (!code_.ends_part(i)) add(i + 1, state, returns_);
         return;
       default:
-        return add(i + 1, state, jumps_);
+        return run_on(i, state);
     }
   }
 
+  void run_on(std::size_t i, const Flow& state) {
+    if (code_.ends_part(i)) return fail(PadReason::unclear_flow);
+    add(i + 1, state, jumps_);
+  }
+
   // Compilers leave jumps to the function's end in blocks that are never reached.
-  [[nodiscard]] bool goes_nowhere(const Instruction& step) const {
-    return step.target == function_.end() &&
-           std::ranges::none_of(function_.fixups, [&](const abi::Fixup& fixup) {
+  [[nodiscard]] bool goes_nowhere(std::size_t i) const {
+    const Instruction& step = steps_[i];
+    const Function& function = *code_.parts[code_.part_at(i)].function;
+    return step.target == function.end() &&
+           std::ranges::none_of(function.fixups, [&](const abi::Fixup& fixup) {
              return abi::offset_of(fixup) - step.offset < step.length;
            });
   }
 
-  void go_to(const Instruction& step, const Flow& state) {
-    const std::uint64_t target = step.target;
-    if (goes_nowhere(step)) return;
-    if (!function_.contains(target)) {
-      // A jump to another function must find the stack as on entry.
-      if (state.inside || state.depth != 0) fail(PadReason::unclear_flow);
-      return;
-    }
-    const auto found = numbers_.find(static_cast<std::uint32_t>(target - function_.start));
-    if (found == numbers_.end()) return fail(PadReason::unclear_flow);
-    add(found->second, state, jumps_);
+  void go_to(std::size_t i, const Flow& state) {
+    const std::uint64_t target = steps_[i].target;
+    if (goes_nowhere(i)) return;
+    if (const auto found = numbers_.find(target); found != numbers_.end())
+      return add(found->second, state, jumps_);
+    // A jump to another function must find the stack as on entry.
+    const bool leaves = std::ranges::none_of(code_.parts, [target](const FrameCode::Part& part) {
+      return part.function->contains(target);
+    });
+    if (!leaves || state.inside || state.depth != 0) fail(PadReason::unclear_flow);
   }
 
   // Applies what the instruction does to the stack pointer.
-  void apply(const Instruction& step, Flow& state) {
-    const Effect effect = effect_of(step);
+  void apply(std::size_t i, Flow& state) {
+    const Instruction& step = steps_[i];
+    Effect effect = effect_of(step);
+    effect.field.part = code_.part_at(i);
     switch (effect.kind) {
       case Kind::none:
         return;
@@ -279,9 +289,10 @@ class Follower {
 
   void note_field(const Effect& effect) {
     if (effect.field.width == 0) return fail(PadReason::no_number);
-    if (std::ranges::find(result_.fields, effect.field.place, &SizeField::place) ==
-        result_.fields.end())
-      result_.fields.push_back(effect.field);
+    const auto is_same = [&effect](const SizeField& field) {
+      return field.part == effect.field.part && field.place == effect.field.place;
+    };
+    if (std::ranges::none_of(result_.fields, is_same)) result_.fields.push_back(effect.field);
   }
 
   void align(Flow& state, std::int64_t to) {
@@ -316,7 +327,7 @@ class Follower {
 
   // Whether the description says the same.
   [[nodiscard]] bool agrees(std::size_t i, const Flow& state) const {
-    const CfaRow* row = cfa_.at(steps_[i].offset);
+    const CfaRow* row = code_.row_at(i);
     if (row == nullptr) return false;
     if (row->base == dwarf_rbp)
       return has_base_ && row->offset == static_cast<std::uint64_t>(result_.base) + 8;
@@ -334,7 +345,7 @@ class Follower {
   }
 
   [[nodiscard]] std::optional<Flow> state_by_description(std::size_t i) const {
-    const CfaRow* row = cfa_.at(steps_[i].offset);
+    const CfaRow* row = code_.row_at(i);
     if (row == nullptr || !has_size_) return std::nullopt;
     if (row->base == dwarf_rbp && has_base_) return Flow{true, varies_, 0};
     if (row->base != dwarf_rsp || has_base_) return std::nullopt;
@@ -357,17 +368,27 @@ class Follower {
         result_.below_entry[i] =
             state.inside ? result_.upper + result_.size + state.depth : state.depth;
       result_.varies |= state.dynamic;
-      // The frame description alone does not tell such a place from one inside the frame.
-      if (result_.shape == FrameShape::plain && !state.inside && state.depth > result_.upper)
-        fail(PadReason::description);
+      result_.deep_outside |= !state.inside && state.depth > result_.upper;
       const Instruction& step = steps_[i];
       const bool moves_rsp = step.does == Does::address && step.to == rsp_number;
       if (!step.memory || moves_rsp) continue;
       if (step.memory->base == rsp_number) check_by_rsp(step, state);
       if (step.memory->base == rbp_number && has_base_) check_by_rbp(*step.memory, state);
     }
+    // For code that a table or an exception leads to, only the distance in the description tells
+    // whether it is inside. Deep outside, the distance may be the same.
+    if (result_.shape == FrameShape::plain && result_.deep_outside && has_hidden_entries())
+      fail(PadReason::description);
     if (result_.shape == FrameShape::framed && result_.highest_by_rsp >= result_.lowest_by_rbp)
       fail(PadReason::mixed_access);
+  }
+
+  [[nodiscard]] bool has_hidden_entries() const {
+    return jumps_by_table_ || std::ranges::any_of(code_.parts, [](const FrameCode::Part& part) {
+             return std::ranges::any_of(
+                 part.function->exceptions.call_sites,
+                 [](const CallSite& site) { return site.label.has_value(); });
+           });
   }
 
   void check_by_rsp(const Instruction& step, const Flow& state) {
@@ -406,24 +427,45 @@ class Follower {
     result_.lowest_by_rbp = std::min(result_.lowest_by_rbp, place);
   }
 
+  const FrameCode& code_;
   const std::vector<Instruction>& steps_;
-  const Function& function_;
-  const CfaTable& cfa_;
-  std::unordered_map<std::uint32_t, std::size_t> numbers_;
+  std::unordered_map<std::uint64_t, std::size_t> numbers_;  // of steps, by address
   std::vector<std::optional<Flow>> states_;
   Pending jumps_;
   Pending returns_;
   bool has_size_ = false;
   bool varies_ = false;  // the function has frames of variable size
   bool has_base_ = false;
+  bool jumps_by_table_ = false;  // or by a pointer, with something on the stack
   FrameFlow result_;
 };
 
 }  // namespace
 
-FrameFlow follow_frame(const std::vector<Instruction>& steps, const Function& function,
-                       const CfaTable& cfa) {
-  return Follower(steps, function, cfa).run();
+FrameCode::FrameCode(const Program& program, std::span<Function* const> functions) {
+  for (Function* function : functions) {
+    const auto own = read_instructions(function->code, function->start);
+    steps.insert(steps.end(), own.begin(), own.end());
+    parts.push_back({function, read_cfa(program, *function), steps.size()});
+  }
+}
+
+std::size_t FrameCode::part_at(std::size_t step) const {
+  std::size_t part = 0;
+  while (step >= parts[part].end) ++part;
+  return part;
+}
+
+const CfaRow* FrameCode::row_at(std::size_t step) const {
+  return parts[part_at(step)].cfa.at(steps[step].offset);
+}
+
+bool FrameCode::ends_part(std::size_t step) const {
+  return step + 1 == parts[part_at(step)].end;
+}
+
+FrameFlow follow_frame(const FrameCode& code) {
+  return Follower(code).run();
 }
 
 }  // namespace stab::instrumenter
