@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/malloc/interface/testing.h"
+#include "runtime/malloc/memory/arena.h"
 #include "runtime/malloc/memory/cache.h"
 
 namespace stab::heap {
@@ -89,6 +90,26 @@ TEST(ShuffledHeap, CountsOperationsBytesAndWhatItCouldNotShuffle) {
       if (a.allocate(64) == nullptr) return false;
     const CacheCounts many = cache_counts();
     return many.in_order > std::uint64_t{4} << 20 && many.in_order < std::uint64_t{64} * 100000;
+  }));
+}
+
+// The locks are taken in another way as soon as there is a second thread.
+TEST(ShuffledHeap, CountsEachLargeBlockOfOneThreadAndThenOfMany) {
+  EXPECT_TRUE(holds([] {
+    constexpr std::size_t size = 100'000;
+    constexpr std::uint64_t blocks = 2000;
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&] {
+      for (std::uint64_t i = 0; i < blocks; ++i) a.release(a.allocate(size));
+    };
+    use();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) threads.emplace_back(use);
+    for (auto& thread : threads) thread.join();
+    use();
+    const LargeCounts counts = large_counts();
+    return counts.taken == 6 * blocks && counts.given == 6 * blocks &&
+           counts.bytes == 6 * blocks * size && arena.used() == 0;
   }));
 }
 

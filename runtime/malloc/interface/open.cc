@@ -15,10 +15,7 @@
 #include "runtime/malloc/memory/lock.h"
 #include "runtime/malloc/memory/slabs.h"
 
-extern "C" {
-__attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
-__attribute__((weak)) extern char __libc_single_threaded;  // since 2.32
-}
+extern "C" __attribute__((weak)) int __register_atfork(void (*)(), void (*)(), void (*)(), void*);
 
 namespace stab::heap {
 namespace {
@@ -27,17 +24,11 @@ uint64_t seed_of_process;
 uint64_t forks;
 bool locked;
 
-// If there is only one thread, a lock can be taken only because a handler interrupted its owner to
-// fork here. The rest of the heap is intact. libc skips its own locks by the same variable. If
-// there are more threads, a handler that forks inside malloc may wait for ever, as in libc's heap:
-// another thread may hold a lock that comes first in the order, and wait for the interrupted
-// thread.
-bool is_single_threaded() {
-  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0;
-}
-
 // The locks are taken in the order that holds everywhere else, so that no two threads wait for each
-// other.
+// other. If there is only one thread, a lock can be taken only because a handler interrupted its
+// owner to fork here. The rest of the heap is intact. If there are more threads, a handler that
+// forks inside malloc may wait for ever, as in libc's heap: another thread may hold a lock that
+// comes first in the order, and wait for the interrupted thread.
 void before_fork() {
   if (is_single_threaded()) {
     ++forks;
@@ -48,7 +39,6 @@ void before_fork() {
   lock_bitmap();
   slabs.lock_all();
   lock_tlsf();
-  lock_large();
   arena.lock.lock();
   metadata_lock.lock();
   holds_every_lock = true;
@@ -62,7 +52,6 @@ void after_fork() {
   holds_every_lock = false;
   metadata_lock.unlock();
   arena.lock.unlock();
-  unlock_large();
   unlock_tlsf();
   slabs.unlock_all();
   unlock_bitmap();

@@ -297,6 +297,10 @@ bool Arena::grow(uint64_t units) {
 
 Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
   const Guard guard(lock);
+  return take_locked(units, purpose, zeroed);
+}
+
+Span* Arena::take_locked(uint64_t units, Purpose purpose, bool& zeroed) {
   STAB_ALWAYS(Spans, 4, is_open_);
   if (units > UINT32_MAX / 2) return nullptr;
   for (;;) {
@@ -319,6 +323,10 @@ Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
 
 void Arena::give(Span* span) {
   const Guard guard(lock);
+  give_locked(span);
+}
+
+void Arena::give_locked(Span* span) {
   STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
   STAB_ALWAYS(Spans, 3, span->units <= used_);
   used_ -= span->units;
@@ -397,18 +405,13 @@ constexpr uint64_t most = uint64_t{1} << 46;
 // From this size on remapping pages is cheaper than copying, and it splits few mappings.
 constexpr uint64_t move_from = uint64_t{1} << 20;
 
-Lock random_lock;
 rt::Random random_places{0};
 bool coloured;
 LargeCounts counts;
 
+// Atomic, because large_counts() takes no lock.
 void count(uint64_t& what, uint64_t by) {
-  __atomic_fetch_add(&what, by, __ATOMIC_RELAXED);
-}
-
-uint64_t random_below(uint64_t bound) {
-  const Guard guard(random_lock);
-  return random_places.below(bound);
+  __atomic_store_n(&what, what + by, __ATOMIC_RELAXED);
 }
 
 uint64_t choose_block(const Span* span, uint64_t size, uint64_t alignment) {
@@ -416,7 +419,7 @@ uint64_t choose_block(const Span* span, uint64_t size, uint64_t alignment) {
   if (!coloured) return first;
   const uint64_t step = alignment < colour_step ? colour_step : alignment;
   const uint64_t slack = span->end() - first - size;
-  return first + step * random_below((slack < colour_room ? slack : colour_room) / step + 1);
+  return first + step * random_places.below((slack < colour_room ? slack : colour_room) / step + 1);
 }
 
 // Moves `size` bytes to a block for `new_size`: remaps the whole pages and copies the rest. The new
@@ -454,7 +457,8 @@ void* take_large(size_t size, size_t alignment, bool& zeroed) {
   const uint64_t beyond = alignment > unit_size ? alignment - unit_size : 0;
   const uint64_t room = coloured ? colour_room : 0;
   const uint64_t units = (size + beyond + room + unit_size - 1) >> unit_bits;
-  Span* span = arena.take(units == 0 ? 1 : units, Purpose::large, zeroed);
+  const Guard guard(arena.lock);
+  Span* span = arena.take_locked(units == 0 ? 1 : units, Purpose::large, zeroed);
   if (span == nullptr) return nullptr;
   span->block = choose_block(span, size, alignment);
   lead_to(span->block, span);
@@ -464,8 +468,9 @@ void* take_large(size_t size, size_t alignment, bool& zeroed) {
 }
 
 void give_large(Span* span) {
+  const Guard guard(arena.lock);
   count(counts.given, 1);
-  arena.give(span);
+  arena.give_locked(span);
 }
 
 void* resize_large(Span* span, size_t size) {
@@ -477,6 +482,7 @@ void* resize_large(Span* span, size_t size) {
     return reinterpret_cast<void*>(span->block);
   }
   if (arena.resize(span, units)) {
+    const Guard guard(arena.lock);
     count(counts.bytes, size - room);
     return reinterpret_cast<void*>(span->block);
   }
@@ -497,13 +503,6 @@ LargeCounts large_counts() {
   return {__atomic_load_n(&counts.taken, __ATOMIC_RELAXED),
           __atomic_load_n(&counts.given, __ATOMIC_RELAXED),
           __atomic_load_n(&counts.bytes, __ATOMIC_RELAXED)};
-}
-
-void lock_large() {
-  random_lock.lock();
-}
-void unlock_large() {
-  random_lock.unlock();
 }
 
 void reseed_large(uint64_t seed) {

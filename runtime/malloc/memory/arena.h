@@ -148,13 +148,16 @@ class Arena {
   // Gives the pages and the span object back to the arena. If the span is given or resized again,
   // the program ends when this is noticed (Spans 2).
   void give(Span* span);
+  // The same, for callers that hold the lock.
+  Span* take_locked(uint64_t units, Purpose purpose, bool& zeroed);
+  void give_locked(Span* span);
   // Changes the size without moving the span. Returns false, and leaves the span as it was, if that
   // fails. The content of new pages is undefined.
   bool resize(Span* span, uint64_t units);
   // Bytes of spans that are in use.
   uint64_t used();
 
-  Lock lock;  // for fork
+  Lock lock;  // for fork and for large blocks
 
  private:
   static constexpr unsigned bins = 64;
@@ -195,7 +198,8 @@ void drop_metadata(void* piece, size_t size);
 // For fork only.
 extern Lock metadata_lock;
 
-// Blocks that are larger than any slot. Each has a span of its own.
+// Blocks that are larger than any slot. Each has a span of its own. The arena's lock also guards
+// their random places and their counts.
 
 // With `colour` each block starts at a random multiple of 64 bytes in its span.
 void open_large(bool colour, uint64_t seed);
@@ -219,9 +223,7 @@ struct LargeCounts {
 };
 LargeCounts large_counts();
 
-// For fork. The child draws the places of its blocks from another stream.
-void lock_large();
-void unlock_large();
+// For a child of fork, which draws the places of its blocks from another stream.
 void reseed_large(uint64_t seed);
 
 }  // namespace stab::heap
