@@ -148,6 +148,43 @@ C
 clang-22 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 100000 && under "seed=1" ./limit) || fail "a program that takes all memory there is"
 
+# malloc_trim gives back what is unused, with what is kept of large blocks.
+cat >trims.c <<'END'
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static long resident(void) {
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1) return 0;
+  fclose(file);
+  return pages;
+}
+int main(void) {
+  enum { count = 30, size = 100000 };
+  static char *blocks[count];
+  resident();
+  for (int i = 0; i < count; ++i) memset(blocks[i] = malloc(size), 1, size);
+  for (int i = 0; i < count; ++i) free(blocks[i]);
+  const long before = resident();
+  const int trimmed = malloc_trim(0);
+  const long after = resident();
+  printf("%d, %ld and %ld pages\n", trimmed, before, after);
+  for (int i = 0; i < count; ++i) {
+    blocks[i] = calloc(1, size);
+    for (int k = 0; k < size; ++k)
+      if (blocks[i][k] != 0) return 1;
+  }
+  return trimmed != 1 || before - after < 500;
+}
+END
+clang-22 -O1 -fno-builtin -o trims trims.c && "$szc" -O1 -fno-builtin -o trims_ours trims.c || exit 1
+for allocator in shuffled power2 bitmap tlsf; do
+  output=$(under "allocator=$allocator:seed=4" ./trims) || fail "preloaded, $allocator: malloc_trim gives too little back: $output"
+  output=$(STABILIZER_OPTIONS=heap=1:allocator=$allocator:seed=4 ./trims_ours) || fail "linked, $allocator: malloc_trim gives too little back: $output"
+done
+
 # A malloc of the program's own goes before ours.
 cat >own.c <<'C'
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the default allocator promises beyond what all do.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -49,6 +50,140 @@ TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
     for (void* block : blocks) a.release(block);
     const auto shadow = shadowed_bytes > 0 ? full / shadowed_bytes : 0;
     return full > before + 100 && resident() < before + shadow + 60;
+  }));
+}
+
+constexpr std::size_t large = 100'000;  // in a span of 3 units
+
+TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
+  if (shadowed_bytes > 0 || watches_threads) GTEST_SKIP() << "the sanitizer's own pages count";
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&](int times) {
+      for (int i = 0; i < times; ++i)
+        for (const std::size_t size : {large, 3 * large, 10 * large}) {
+          void* block = a.allocate(size);
+          std::memset(block, 1, size);
+          a.release(block);
+        }
+    };
+    const auto faults = [] {
+      rusage usage{};
+      getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_minflt;
+    };
+    use(200);
+    const long before = faults();
+    use(1000);
+    return faults() - before < 100;
+  }));
+}
+
+TEST(ShuffledHeap, DrawsALargeBlockAmongTheFreedOnes) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    std::set<std::uint64_t> ranks;
+    std::set<std::uint64_t> places;
+    for (int round = 0; round < 100; ++round) {
+      auto blocks = allocate_many(a, 6, large);
+      std::vector<std::uint64_t> starts;
+      for (void* block : blocks) starts.push_back(span_of(block)->start);
+      for (void* block : blocks) a.release(block);
+      void* next = a.allocate(large);
+      const auto found = std::ranges::find(starts, span_of(next)->start);
+      if (found == starts.end()) return false;
+      ranks.insert(static_cast<std::uint64_t>(found - starts.begin()));
+      places.insert(reinterpret_cast<std::uint64_t>(next) % unit_size / 64);
+      a.release(next);
+    }
+    return ranks.size() == 6 && places.size() > 80;
+  }));
+}
+
+TEST(ShuffledHeap, DrawsTheSameLargeBlocksForTheSameSeed) {
+  const auto digest = [](std::uint64_t seed) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const Allocator& a = open(Base::shuffled, seed);
+      std::uint64_t sum = 0;
+      std::vector<void*> blocks = allocate_many(a, 20, large);
+      const auto origin = reinterpret_cast<std::uint64_t>(blocks[0]);
+      for (unsigned i = 0; i < 2000; ++i) {
+        void*& block = blocks[i * 7 % blocks.size()];
+        a.release(block);
+        block = a.allocate(large * (1 + i % 5));
+        sum = sum * 31 + (reinterpret_cast<std::uint64_t>(block) - origin) / 64;
+      }
+      _exit(static_cast<int>(sum % 251));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  std::set<int> digests;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const int first = digest(seed);
+    EXPECT_GE(first, 0);
+    EXPECT_EQ(digest(seed), first) << "seed " << seed;
+    digests.insert(first);
+  }
+  EXPECT_GT(digests.size(), 1U);
+}
+
+TEST(ShuffledHeap, GrowsALargeBlockOverItsFreedNeighbour) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto blocks = allocate_many(a, 20, large);
+    for (void* block : blocks)
+      for (void* other : blocks) {
+        if (span_of(block)->end() != span_of(other)->start) continue;
+        std::memset(block, 7, large);
+        a.release(other);
+        const auto* grown = static_cast<unsigned char*>(a.resize(block, 2 * large));
+        return grown == block &&
+               std::count(grown, grown + large, 7) == static_cast<std::ptrdiff_t>(large);
+      }
+    return false;
+  }));
+}
+
+TEST(ShuffledHeap, ReturnsAllUnusedPagesWhenItIsTrimmed) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (void* block : allocate_many(a, 20, large)) {
+      std::memset(block, 1, large);
+      a.release(block);
+    }
+    if (!arena.trim() || arena.trim()) return false;
+    for (const std::size_t size : {large, 20 * large}) {
+      bool zeroed = false;
+      const auto* block = static_cast<char*>(take_large(size, 16, zeroed));
+      if (!zeroed || std::count(block, block + size, 0) != static_cast<std::ptrdiff_t>(size))
+        return false;
+    }
+    return true;
+  }));
+}
+
+// Spans 5: other threads and other sizes find the kept spans full, and everything is merged at the
+// end.
+TEST(ShuffledHeap, LosesNoMemoryByKeepingSpans) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&](unsigned start) {
+      std::vector<void*> blocks(40);
+      for (unsigned i = start; i < start + 4000; ++i) {
+        void*& block = blocks[i * 11 % blocks.size()];
+        if (block != nullptr) a.release(block);
+        block = a.allocate(50'000 + i * 7919 % 2'000'000);
+      }
+      for (void* block : blocks) a.release(block);
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 3; ++t) threads.emplace_back(use, 1000 * t);
+    for (auto& thread : threads) thread.join();
+    use(5);
+    return arena.used() == 0;
   }));
 }
 

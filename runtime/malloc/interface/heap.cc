@@ -286,7 +286,10 @@ STAB_PUBLIC size_t malloc_usable_size(void* block) {
 // Blocks in a bag that lie at the end of libc's heap keep the heap from shrinking.
 STAB_PUBLIC int malloc_trim(size_t pad) {
   stab::heap::flush_layer();
-  return stab::heap::system_rest.trim == nullptr ? 0 : stab::heap::system_rest.trim(pad);
+  const bool has_trimmed = stab::heap::arena.trim();
+  const auto trim_system = stab::heap::system_rest.trim;
+  const int of_system = trim_system == nullptr ? 0 : trim_system(pad);
+  return has_trimmed ? 1 : of_system;
 }
 
 // Second names for our functions, which the program can't replace.

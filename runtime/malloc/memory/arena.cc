@@ -124,6 +124,10 @@ constexpr uint64_t exact_bins = 32;         // up to this many units, each numbe
 constexpr uint64_t written_at_least = 128;  // this many written units may be unused before a purge
 constexpr uint64_t unmap_from = 16;         // a shorter span keeps its addresses in a purge
 
+// The random places of large blocks.
+rt::Random random_places{0};
+bool coloured;
+
 unsigned bin_of(uint64_t units) {
   if (units <= exact_bins) return static_cast<unsigned>(units - 1);
   const unsigned bin =
@@ -141,9 +145,10 @@ Span* new_span(uint64_t start, uint64_t units, Backing backing) {
   return span;
 }
 
+// The unused span that ends or starts here, and is not kept whole.
 Span* unused_at(uint64_t address) {
   Span* span = span_of(reinterpret_cast<void*>(address));
-  return span != nullptr && span->purpose == Purpose::unused ? span : nullptr;
+  return span != nullptr && span->purpose == Purpose::unused && !span->kept ? span : nullptr;
 }
 
 }  // namespace
@@ -204,6 +209,58 @@ void Arena::merge_and_insert(Span* span) {
     drop_metadata(after, sizeof(Span));
   }
   insert(span);
+}
+
+// A program that frees a large block often allocates one of the same size soon. So the span is kept
+// whole for a while, which saves merging it and cutting it again.
+void Arena::keep(Span* span) {
+  span->kept = true;  // before others are merged, which must leave it alone
+  while (kept_count_ == most_kept || kept_units_ + span->units > most_kept_units)
+    merge_and_insert(
+        stop_keeping(coloured ? static_cast<uint32_t>(random_places.below(kept_count_)) : 0));
+  lead_to_ends(span);
+  kept_[kept_count_++] = span;
+  kept_units_ += span->units;
+  written_ += span->units;
+  STAB_DEBUG(Spans, 5, kept_count_ <= most_kept && kept_units_ <= most_kept_units);
+}
+
+// The span is in none of the arena's lists afterwards.
+Span* Arena::stop_keeping(uint32_t index) {
+  Span* span = kept_[index];
+  kept_[index] = kept_[--kept_count_];
+  STAB_DEBUG(Spans, 2, span->kept && span->purpose == Purpose::unused);
+  span->kept = false;
+  kept_units_ -= span->units;
+  written_ -= span->units;
+  return span;
+}
+
+// Returns one of the kept spans of this size, at random, or nullptr.
+Span* Arena::take_kept(uint64_t units) {
+  uint32_t fitting[most_kept];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < kept_count_; ++i)
+    if (kept_[i]->units == units) fitting[count++] = i;
+  if (count == 0) return nullptr;
+  return stop_keeping(fitting[coloured ? random_places.below(count) : 0]);
+}
+
+void Arena::merge_all_kept() {
+  while (kept_count_ != 0) merge_and_insert(stop_keeping(kept_count_ - 1));
+}
+
+// Returns the unused span behind this one, or nullptr. It is not kept whole any more.
+Span* Arena::unused_behind(const Span* span) {
+  Span* after = span_of(reinterpret_cast<void*>(span->end()));
+  if (after == nullptr || after->purpose != Purpose::unused || after->start != span->end())
+    return nullptr;
+  for (uint32_t i = 0; i < kept_count_; ++i)
+    if (kept_[i] == after) {
+      merge_and_insert(stop_keeping(i));
+      break;
+    }
+  return after;
 }
 
 // Returns the smallest span that is large enough, or any of them if several are equal.
@@ -303,8 +360,19 @@ Span* Arena::take(uint64_t units, Purpose purpose, bool& zeroed) {
 Span* Arena::take_locked(uint64_t units, Purpose purpose, bool& zeroed) {
   STAB_ALWAYS(Spans, 4, is_open_);
   if (units > UINT32_MAX / 2) return nullptr;
+  if (Span* kept = take_kept(units); kept != nullptr) {
+    zeroed = false;
+    kept->purpose.is_ = purpose;
+    used_ += kept->units;
+    return kept;
+  }
   for (;;) {
     Span* span = find(units);
+    // No fresh memory is used while written memory may be enough.
+    if (kept_count_ != 0 && (span == nullptr || span->backing != Backing::written)) {
+      merge_all_kept();
+      continue;
+    }
     if (span == nullptr) {
       if (!grow(units)) return nullptr;
       continue;
@@ -330,10 +398,14 @@ void Arena::give_locked(Span* span) {
   STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
   STAB_ALWAYS(Spans, 3, span->units <= used_);
   used_ -= span->units;
+  const bool keeps = span->purpose == Purpose::large && span->units <= exact_bins;
   lead_nowhere(span);
   reset(span);
   span->backing = Backing::written;
-  merge_and_insert(span);
+  if (keeps)
+    keep(span);
+  else
+    merge_and_insert(span);
   if (written_ > written_at_least && written_ > used_ / 8) purge();
 }
 
@@ -350,8 +422,8 @@ bool Arena::resize(Span* span, uint64_t units) {
   }
   const uint64_t more = units - span->units;
   if (more == 0) return true;
-  Span* after = unused_at(span->end());
-  if (after == nullptr || after->start != span->end() || after->units < more) return false;
+  Span* after = unused_behind(span);
+  if (after == nullptr || after->units < more) return false;
   if (!claim(after, more)) return false;
   lead_to(after->start, &no_span);
   span->units += after->units;
@@ -377,6 +449,7 @@ void Arena::purge(Span* span) {
 
 // Merging changes the lists, so each bin is scanned from its start again.
 void Arena::purge() {
+  merge_all_kept();
   for (unsigned bin = 0; bin < bins; ++bin) {
     Span* span = bin_[bin];
     while (span != nullptr) {
@@ -396,6 +469,13 @@ uint64_t Arena::used() {
   return used_ << unit_bits;
 }
 
+bool Arena::trim() {
+  const Guard guard(lock);
+  const uint64_t before = written_;
+  if (before != 0) purge();
+  return written_ < before;
+}
+
 namespace {
 
 constexpr uint64_t colour_step = 64;
@@ -405,8 +485,6 @@ constexpr uint64_t most = uint64_t{1} << 46;
 // From this size on remapping pages is cheaper than copying, and it splits few mappings.
 constexpr uint64_t move_from = uint64_t{1} << 20;
 
-rt::Random random_places{0};
-bool coloured;
 LargeCounts counts;
 
 // Atomic, because large_counts() takes no lock.

@@ -22,6 +22,7 @@ namespace stab::heap {
 //   2. Spans do not overlap. An unused span is in one of the arena's lists, once; others are not.
 //   3. The arena counts the units that are used.
 //   4. The arena is opened before it gives the first span, and only once.
+//   5. The arena keeps at most 8 unused spans whole, of at most 64 units (4 MB) together.
 
 constexpr unsigned unit_bits = 16;
 constexpr uint64_t unit_size = uint64_t{1} << unit_bits;
@@ -64,6 +65,8 @@ struct Span {
 
   // The address of a large block.
   uint64_t block;
+  // The span is unused, and is kept whole for the next block of its size.
+  bool kept;
 
   // The fields below change often, so they sit on a cache line of their own: free() reads only the
   // ones above. The links belong to the arena's list of unused spans, or to a class's list of slabs
@@ -156,12 +159,21 @@ class Arena {
   bool resize(Span* span, uint64_t units);
   // Bytes of spans that are in use.
   uint64_t used();
+  // Returns the written pages of all unused spans to the kernel. Returns whether any were returned.
+  bool trim();
 
   Lock lock;  // for fork and for large blocks
 
  private:
   static constexpr unsigned bins = 64;
+  static constexpr uint32_t most_kept = 8;
+  static constexpr uint64_t most_kept_units = 64;
 
+  void keep(Span* span);
+  Span* stop_keeping(uint32_t index);
+  Span* take_kept(uint64_t units);
+  void merge_all_kept();
+  Span* unused_behind(const Span* span);
   Span* find(uint64_t units);
   bool claim(Span* span, uint64_t units);
   bool grow(uint64_t units);
@@ -183,6 +195,9 @@ class Arena {
   uint64_t written_ = 0;   // units of unused spans with written pages
   uint64_t occupied_ = 0;  // a bit for each bin that is not empty
   Span* bin_[bins] = {};
+  Span* kept_[most_kept] = {};
+  uint32_t kept_count_ = 0;
+  uint64_t kept_units_ = 0;
 };
 
 extern Arena arena;
