@@ -28,18 +28,26 @@ std::vector<void*> allocate_many(const Allocator& a, std::size_t count, std::siz
   return blocks;
 }
 
+// In MB.
+unsigned long resident() {
+  unsigned long pages = 0;
+  unsigned long total = 0;
+  FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%lu %lu", &total, &pages) != 2) return 0;
+  std::fclose(file);
+  return pages / 256;
+}
+
+long page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
 TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
   if (watches_threads) GTEST_SKIP() << "the memory that counts is mostly the sanitizer's";
   EXPECT_TRUE(holds([] {
     const Allocator& a = open(Base::shuffled);
-    const auto resident = [] {
-      unsigned long pages = 0;
-      unsigned long total = 0;
-      FILE* file = std::fopen("/proc/self/statm", "r");
-      if (file == nullptr || std::fscanf(file, "%lu %lu", &total, &pages) != 2) return 0UL;
-      std::fclose(file);
-      return pages / 256;
-    };
     std::vector<void*> blocks;
     const auto before = resident();
     for (std::size_t i = 0; i < 60000; ++i) {
@@ -67,15 +75,36 @@ TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
           a.release(block);
         }
     };
-    const auto faults = [] {
-      rusage usage{};
-      getrusage(RUSAGE_SELF, &usage);
-      return usage.ru_minflt;
-    };
     use(200);
-    const long before = faults();
+    const long before = page_faults();
     use(1000);
-    return faults() - before < 100;
+    return page_faults() - before < 100;
+  }));
+}
+
+// As with libc's heap, the pages of blocks of up to 32 MB stay from the second block on, and those
+// of larger blocks go back at once.
+TEST(ShuffledHeap, KeepsThePagesOfHugeBlocksAsLibcDoes) {
+  if (shadowed_bytes > 0 || watches_threads) GTEST_SKIP() << "the sanitizer's own pages count";
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    const auto use = [&](std::size_t megabytes, int times) {
+      for (int i = 0; i < times; ++i) {
+        auto* block = static_cast<unsigned char*>(a.allocate(megabytes << 20));
+        for (std::size_t at = 0; at < megabytes << 20; at += 4096) block[at] = 1;
+        a.release(block);
+      }
+    };
+    for (const std::size_t megabytes : {std::size_t{5}, std::size_t{16}, std::size_t{32}}) {
+      use(megabytes, 3);
+      const long before = page_faults();
+      use(megabytes, 10);
+      // The place of a block in its span is another one each time.
+      if (page_faults() - before > 300) return false;
+    }
+    const auto before = resident();
+    use(100, 1);
+    return resident() < before + 10;
   }));
 }
 

@@ -122,7 +122,8 @@ constexpr uint64_t smallest_step = 16;  // units by which a range grows
 constexpr uint64_t largest_step = 1024;
 constexpr uint64_t exact_bins = 32;         // up to this many units, each number has its own bin
 constexpr uint64_t written_at_least = 128;  // this many written units may be unused before a purge
-constexpr uint64_t unmap_from = 16;         // a shorter span keeps its addresses in a purge
+constexpr uint64_t raises_limit_up_to = 513;  // 32 MB, and room for a random place
+constexpr uint64_t unmap_from = 16;           // a shorter span keeps its addresses in a purge
 
 // The random places of large blocks.
 rt::Random random_places{0};
@@ -398,15 +399,21 @@ void Arena::give_locked(Span* span) {
   STAB_ALWAYS(Spans, 2, span->purpose != Purpose::unused);
   STAB_ALWAYS(Spans, 3, span->units <= used_);
   used_ -= span->units;
-  const bool keeps = span->purpose == Purpose::large && span->units <= exact_bins;
+  const bool is_large = span->purpose == Purpose::large;
+  const uint64_t units = span->units;
   lead_nowhere(span);
   reset(span);
   span->backing = Backing::written;
-  if (keeps)
+  if (is_large && units <= exact_bins)
     keep(span);
   else
     merge_and_insert(span);
-  if (written_ > written_at_least && written_ > used_ / 8) purge();
+  const uint64_t limit =
+      2 * largest_given_ > written_at_least ? 2 * largest_given_ : written_at_least;
+  if (written_ > limit && written_ > used_ / 8) purge();
+  // libc's thresholds rise in the same way, after the block's pages were returned: from the second
+  // such block on, the pages are used again.
+  if (is_large && units <= raises_limit_up_to && units > largest_given_) largest_given_ = units;
 }
 
 bool Arena::resize(Span* span, uint64_t units) {

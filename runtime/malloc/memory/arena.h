@@ -189,11 +189,12 @@ class Arena {
   rt::Random random_{0};
   Site site_ = Site::by_seed;
   bool is_open_ = false;
-  uint64_t end_ = 0;       // where the newest range ends
-  uint64_t mapped_ = 0;    // units
-  uint64_t used_ = 0;      // units
-  uint64_t written_ = 0;   // units of unused spans with written pages
-  uint64_t occupied_ = 0;  // a bit for each bin that is not empty
+  uint64_t end_ = 0;            // where the newest range ends
+  uint64_t mapped_ = 0;         // units
+  uint64_t used_ = 0;           // units
+  uint64_t written_ = 0;        // units of unused spans with written pages
+  uint64_t largest_given_ = 0;  // units of a large block; it sets the limit of written_
+  uint64_t occupied_ = 0;       // a bit for each bin that is not empty
   Span* bin_[bins] = {};
   Span* kept_[most_kept] = {};
   uint32_t kept_count_ = 0;
