@@ -15,6 +15,7 @@ constexpr uint32_t line_size = 144;  // slots up to this size share cache lines 
 constexpr uint32_t page_size = 528;  // slots up to this size share pages
 constexpr uint32_t window = 4;       // a class that keeps blocks near draws from this many slots
 constexpr size_t highest_small_alignment = 4096;
+constexpr size_t grows_with_room_from = 1024;
 
 uint64_t near_from[most_classes];  // a class with more bytes keeps its blocks near each other
 
@@ -246,6 +247,16 @@ size_t usable(void* block) {
   return span->address_of(span->slot_at(address) + 1) - address;
 }
 
+// A block that grows by small steps would be copied to each class in turn, and each time to a slot
+// that is not in the caches. So it gets half as much again, as far as slots are that large: a large
+// block that is resized to the size of a slot would move to a slot.
+size_t with_room(size_t old, size_t size) {
+  const bool by_small_step = size > old && size - old <= old / 8;
+  if (old < grows_with_room_from || !by_small_step || size >= classes.largest()) return size;
+  const size_t more = size + size / 2;
+  return more < classes.largest() ? more : classes.largest();
+}
+
 void* resize(void* block, size_t size) {
   Span* span = span_of(block);
   if (span == nullptr) return system_heap.resize(block, size);
@@ -253,6 +264,8 @@ void* resize(void* block, size_t size) {
   const size_t old = usable(block);
   if (span->purpose == Purpose::slab) {
     if (stays(old, size)) return block;
+    if (const size_t more = with_room(old, size); more != size)
+      if (void* moved = move_block(shuffled, block, old, more); moved != nullptr) return moved;
   } else if (size > classes.largest()) {
     void* resized = resize_large(span, size);
     return resized == nullptr ? no_memory() : resized;

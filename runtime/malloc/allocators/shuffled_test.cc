@@ -61,6 +61,39 @@ TEST(ShuffledHeap, GivesMemoryBackToTheSystem) {
   }));
 }
 
+TEST(ShuffledHeap, GivesRoomToABlockThatGrowsBySmallSteps) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    unsigned moves = 0;
+    auto* block = static_cast<unsigned char*>(a.allocate(100));
+    std::memset(block, 1, 100);
+    for (std::size_t size = 200; size <= 60'000; size += 100) {
+      auto* grown = static_cast<unsigned char*>(a.resize(block, size));
+      if (grown == nullptr || a.usable(grown) < size) return false;
+      if (grown != block) ++moves;
+      block = grown;
+      if (std::count(block, block + size - 100, 1) != static_cast<std::ptrdiff_t>(size - 100))
+        return false;
+      std::memset(block + size - 100, 1, 100);
+    }
+    return moves < 18;
+  }));
+}
+
+TEST(ShuffledHeap, GivesNoRoomToABlockThatDoublesOrShrinks) {
+  EXPECT_TRUE(holds([] {
+    const Allocator& a = open(Base::shuffled);
+    for (const std::size_t size : {std::size_t{1500}, std::size_t{3000}, std::size_t{12'000}}) {
+      void* block = a.resize(a.allocate(size), 2 * size);
+      if (a.usable(block) > 3 * size) return false;
+      block = a.resize(block, size / 2);
+      if (a.usable(block) > size) return false;
+      a.release(block);
+    }
+    return true;
+  }));
+}
+
 constexpr std::size_t large = 100'000;  // in a span of 3 units
 
 TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
