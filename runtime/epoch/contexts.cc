@@ -3,20 +3,25 @@
 
 #include <dlfcn.h>
 
+#include "runtime/base/memory.h"
 #include "runtime/base/os.h"
 #include "runtime/image/image.h"
 
-// The entries below read these: libc's functions, and whether layouts may be forgotten.
+// The entries below read these: libc's functions, whether layouts may be forgotten, and the code
+// whose calls of setjmp are not examined.
 extern "C" {
 __attribute__((visibility(
     "hidden"))) void* stab_next_functions[static_cast<uint32_t>(stab::rt::Interposed::count)];
 __attribute__((visibility("hidden"))) bool stab_contexts_watched;
+__attribute__((visibility("hidden"))) uint64_t stab_trusted_start;
+__attribute__((visibility("hidden"))) uint64_t stab_trusted_size;
 }
 
 namespace stab::rt {
 namespace {
 
 constexpr uint32_t interposed_count = static_cast<uint32_t>(Interposed::count);
+constexpr uint32_t setjmp_count = 3;  // the first three are setjmp by its names
 constexpr uint32_t stored_count = 4;  // the first four store registers and change nothing
 constexpr const char* names[interposed_count] = {
     "setjmp", "_setjmp", "__sigsetjmp", "getcontext", "makecontext", "swapcontext", "setcontext"};
@@ -39,6 +44,14 @@ __attribute__((noinline)) void find_function_before_start(uint32_t which) {
 void* next_function(uint32_t which) {
   if (stab_next_functions[which] == nullptr) find_function_before_start(which);
   return stab_next_functions[which];
+}
+
+// The entries of setjmp don't check whether libc's functions were found.
+void trust_callers(uint64_t start, uint64_t size) {
+  for (uint32_t i = 0; i < setjmp_count; ++i)
+    if (stab_next_functions[i] == nullptr) return;
+  stab_trusted_start = start;
+  stab_trusted_size = size;
 }
 
 // Does nothing if the address is 0.
@@ -116,6 +129,13 @@ void prepare_contexts(bool watched, const OutsideHandlers& proof) {
     const auto used = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, names[i]));
     entries[i] = used == own ? own : 0;
   }
+  if (!watched) trust_callers(0, UINT64_MAX);
+}
+
+// saves_registers() is true for all of these callers.
+void trust_callers_in(const Layout& layout) {
+  if (stab_contexts_watched && layout.state() == LayoutState::permanent)
+    trust_callers(address_of(layout.start), layout.code_size);
 }
 
 const char* name_of(Interposed which) {
@@ -155,6 +175,24 @@ uint64_t first_holder() {
   "jmp stab_enter\n"                                                                      \
   ".cfi_endproc\n"                                                                        \
   ".size " name ", . - " name "\n"
+// setjmp goes straight on if the return address lies in the trusted code.
+#define STAB_SETJMP_ENTRY(name, number)                                                   \
+  ".weak " name "\n.type " name ", @function\n.p2align 4\n" name ":\nstab_entry_" #number \
+  ":\n"                                                                                   \
+  ".cfi_startproc\n"                                                                      \
+  "endbr64\n"                                                                             \
+  "movq (%rsp), %r10\n"                                                                   \
+  "subq stab_trusted_start(%rip), %r10\n"                                                 \
+  "cmpq stab_trusted_size(%rip), %r10\n"                                                  \
+  "jae 1f\n"                                                                              \
+  "jmpq *stab_next_functions+8*" #number                                                  \
+  "(%rip)\n"                                                                              \
+  "1:\n"                                                                                  \
+  "movl $" #number                                                                        \
+  ", %r11d\n"                                                                             \
+  "jmp stab_enter\n"                                                                      \
+  ".cfi_endproc\n"                                                                        \
+  ".size " name ", . - " name "\n"
 #define STAB_PUSH(name) "pushq %" name "\n.cfi_adjust_cfa_offset 8\n"
 #define STAB_POP(name) "popq %" name "\n.cfi_adjust_cfa_offset -8\n"
 #define STAB_DISTANCE(number) ".long stab_entry_" #number " - stab_contexts_entries\n"
@@ -162,9 +200,9 @@ uint64_t first_holder() {
 // clang-format off
 __asm__(
     ".section stab_text,\"ax\",@progbits\n"
-    STAB_ENTRY("setjmp", 0)
-    STAB_ENTRY("_setjmp", 1)
-    STAB_ENTRY("__sigsetjmp", 2)
+    STAB_SETJMP_ENTRY("setjmp", 0)
+    STAB_SETJMP_ENTRY("_setjmp", 1)
+    STAB_SETJMP_ENTRY("__sigsetjmp", 2)
     STAB_ENTRY("getcontext", 3)
     STAB_ENTRY("makecontext", 4)
     STAB_ENTRY("swapcontext", 5)

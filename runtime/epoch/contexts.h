@@ -10,6 +10,9 @@
 //      our look, and all their copies, stay correct.
 //   3. The first call that makes a context or changes to one is noted; all layouts stay from then
 //      on.
+//
+// Most calls of setjmp come from the executable, whose functions save these registers themselves.
+// They go straight on to libc's function.
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +20,8 @@
 #include "runtime/base/handler_proofs.h"
 
 namespace stab::rt {
+
+struct Layout;
 
 enum class Interposed : uint32_t {
   setjmp,
@@ -32,6 +37,10 @@ enum class Interposed : uint32_t {
 // Finds libc's functions, before the program runs. If not `watched`, layouts stay anyway, so calls
 // are not examined.
 void prepare_contexts(bool watched, const OutsideHandlers& proof);
+
+// From now on, calls of setjmp from this layout are not examined. It is the first layout of an
+// image that stays until the process ends. Called at the start, after prepare_contexts().
+void trust_callers_in(const Layout& layout);
 
 const char* name_of(Interposed which);
 // The address of our function, to which calls by other libraries must lead, or 0 if the program or

@@ -285,6 +285,7 @@ void start(char** environment) {
   Image* image = claim_image();
   const char* problem = take_in(image, &stab_note, &__ehdr_start);
   const char* why_once = nullptr;
+  if (problem == nullptr && options.again()) trust_callers_in(image->first());
   if (problem == nullptr && options.again())
     why_once = can_replace ? start_epochs(options, AtStartAndEnd::outside())
                            : "code cannot be put in place (mremap was refused)";

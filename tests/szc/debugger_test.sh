@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # debugger_test.sh SOURCE BUILD: gdb names moved functions in a backtrace, breakpoints stop at them whether they were
-# set before or after the start, and the perf map lists them.
+# set before or after the start, and the perf map lists them. gdb also sees which calls of setjmp are examined.
 set -u
 . "$1/tests/lib.sh"
 cd "$work" || exit 1
@@ -43,4 +43,35 @@ tr '\n' ' ' <text | grep -q 'Breakpoint 1, .*inner .*in middle.*in outer.*in mai
 # Set afterwards: it has a place in the copy too.
 debug -ex 'break main' -ex run -ex 'break inner' -ex continue -ex bt >text
 tr '\n' ' ' <text | grep -q 'Breakpoint 2[.0-9]*, .*inner.*in middle.*in outer' || fail "late breakpoint: $(cat text)"
+
+# setjmp of moved code goes straight to libc's function, and setjmp of a library is examined.
+cat >jumps_library.c <<'END'
+#include <setjmp.h>
+int in_library(void) {
+  static jmp_buf place;
+  return setjmp(place);
+}
+END
+cat >jumps.c <<'END'
+#include <setjmp.h>
+int in_library(void);
+static jmp_buf place;
+__attribute__((noinline)) static int jump(volatile int i) {
+  if (setjmp(place) == 0) longjmp(place, i + 1);
+  return i;
+}
+int main(int count, char **arguments) {
+  (void)arguments;
+  int sum = 0;
+  for (int i = 0; i < 100; ++i) sum += jump(i);
+  return count > 1 ? in_library() : sum != 4950;
+}
+END
+clang-22 -O1 -fPIC -shared -o jumps_library.so jumps_library.c && $szc -O1 jumps.c ./jumps_library.so -o jumps || exit 1
+examined() { timeout 300 gdb -nx -batch -ex 'break stab_look_at_registers' -ex run --args ./jumps "$@" 2>&1; }
+examined >text
+grep -q '^Breakpoint 1, ' text && fail "setjmp of moved code is examined: $(cat text)"
+grep -q 'exited normally' text || fail "the program of jumps: $(cat text)"
+examined library >text
+grep -q '^Breakpoint 1, .*stab_look_at_registers' text || fail "setjmp of a library is not examined: $(cat text)"
 finish
