@@ -230,10 +230,8 @@ namespace {
 void begin_thread_unless_stopped() {
   const epoch_signal::Answering answering;
   if (!answering || owner != os::process_id() || one_epoch::are_over()) return;
-  if (schedule::is_due())
+  if (!schedule::set_own_alarm_unless_due())
     os::queue_to_thread(os::thread_id(), epoch_signal::number, &epoch_signal::begin);
-  else
-    schedule::set_own_alarm();
 }
 
 }  // namespace

@@ -66,9 +66,12 @@ Alarm* find(int thread) {
   return nullptr;
 }
 
+// Threads that have ended keep their alarms until the next epoch. So most alarms may be taken, and a
+// look costs much less than an attempt to take one.
 Alarm* take_free() {
   for (Alarm& alarm : alarms) {
     int none = nobody;
+    if (__atomic_load_n(&alarm.thread, __ATOMIC_RELAXED) != none) continue;
     if (__atomic_compare_exchange_n(&alarm.thread, &none, being_made, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED))
       return &alarm;
@@ -324,16 +327,28 @@ void hold() {
   if (timer_used) os::set_timer(timer, 0, 0);
 }
 
-bool is_due() {
-  return os::clock_ns(timer_clock) >= __atomic_load_n(&next_at, __ATOMIC_RELAXED);
+namespace {
+void set_own_alarm_in(uint64_t rest) {
+  if (!alarms_used) return;
+  alarms::set_own(rest > least_pause ? rest : least_pause, signals.number, signals.alarm);
 }
 
-void set_own_alarm() {
-  if (!alarms_used) return;
+uint64_t time_until_due() {
   const uint64_t due = __atomic_load_n(&next_at, __ATOMIC_RELAXED);
   const uint64_t now = os::clock_ns(timer_clock);
-  const uint64_t rest = due > now ? due - now : 0;
-  alarms::set_own(rest > least_pause ? rest : least_pause, signals.number, signals.alarm);
+  return due > now ? due - now : 0;
+}
+}  // namespace
+
+void set_own_alarm() {
+  set_own_alarm_in(time_until_due());
+}
+
+bool set_own_alarm_unless_due() {
+  const uint64_t rest = time_until_due();
+  if (rest == 0) return false;
+  set_own_alarm_in(rest);
+  return true;
 }
 
 bool is_due(int alarm) {

@@ -4,8 +4,8 @@
 // 6.4 on, a timer of the process is the fallback for threads without one. Before 6.4 its signal
 // would wake a thread that sleeps, so there is no such timer, and the loss is counted.
 //
-// One caller at a time, except for is_due(), set_own_alarm() and put_off(). `all_listed`: threads.h
-// knows all threads, and which of them run.
+// One caller at a time, except for is_due(), put_off() and the functions that set an own alarm.
+// `all_listed`: threads.h knows all threads, and which of them run.
 #pragma once
 
 #include <stdint.h>
@@ -46,9 +46,10 @@ uint64_t most_without_alarm();
 // CPU time by which epochs came late.
 uint64_t time_late();
 
-bool is_due();
-// Sets an alarm for the calling thread.
+// Sets an alarm for the calling thread. The second function returns false, and sets none, if the
+// next epoch is due already.
 void set_own_alarm();
+bool set_own_alarm_unless_due();
 // Called in the handler of an alarm. If the alarm came early, this sets it again.
 bool is_due(int alarm);
 // Called in a handler that finds an epoch under way, because of an alarm or of the timer.
