@@ -86,8 +86,8 @@ void give(Alarm& alarm, int thread) {
 void make(int thread, uint64_t kept_until, uint64_t when_ns, int signal, const void* value) {
   Alarm* alarm = take_free();
   if (alarm == nullptr) return;
-  const auto allowed = os::most_pending_signals() / 8;
-  const bool few = alarm == alarms || static_cast<uint64_t>(alarm - alarms) < allowed;
+  const bool few =
+      alarm == alarms || static_cast<uint64_t>(alarm - alarms) < os::most_pending_signals() / 8;
   const long timer = few ? os::make_thread_timer(thread, signal, value) : -1;
   if (os::failed(timer)) return give(*alarm, nobody);
   alarm->timer = static_cast<int>(timer);
@@ -172,8 +172,10 @@ void go_on(uint64_t when_ns) {
     if (is_made(alarm) && os::failed(os::set_timer_in(alarm.timer, when_ns))) remove(alarm);
 }
 
+// The first write to each page costs a child a page fault, so only what is not zero is written.
 void forget() {
-  for (Alarm& alarm : alarms) give(alarm, nobody);
+  for (Alarm& alarm : alarms)
+    if (__atomic_load_n(&alarm.thread, __ATOMIC_RELAXED) != nobody) give(alarm, nobody);
 }
 
 }  // namespace stab::rt::alarms

@@ -301,7 +301,9 @@ void learn_patience() {
 }
 }  // namespace
 
+// The first write to a page costs a child of fork a page fault.
 void forget_threads() {
+  if (known_count == 0 && listed_epoch == 0) return;
   known_count = 0;
   known_places.clear();
   listed_epoch = 0;

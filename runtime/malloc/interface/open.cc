@@ -23,6 +23,7 @@ namespace {
 uint64_t seed_of_process;
 uint64_t forks;
 bool locked;
+bool is_bitmap;  // if not, fork leaves the allocator's data alone, which fills several pages
 
 // The locks are taken in the order that holds everywhere else, so that no two threads wait for each
 // other. If there is only one thread, a lock can be taken only because a handler interrupted its
@@ -36,7 +37,7 @@ void before_fork() {
   }
   lock_layer();
   lock_caches();
-  lock_bitmap();
+  if (is_bitmap) lock_bitmap();
   slabs.lock_all();
   lock_tlsf();
   arena.lock.lock();
@@ -54,7 +55,7 @@ void after_fork() {
   arena.lock.unlock();
   unlock_tlsf();
   slabs.unlock_all();
-  unlock_bitmap();
+  if (is_bitmap) unlock_bitmap();
   unlock_caches();
   unlock_layer();
 }
@@ -66,7 +67,8 @@ void after_fork_in_child() {
   forks = 0;
   reseed_caches(mix.next());
   slabs.reseed(mix.next());
-  reseed_bitmap(mix.next());
+  const uint64_t of_bitmap = mix.next();
+  if (is_bitmap) reseed_bitmap(of_bitmap);
   reseed_layer(mix.next());
   reseed_large(mix.next());
 }
@@ -92,6 +94,7 @@ const Allocator& open_allocator(const rt::Options& options, uint64_t seed) {
   static bool is_open;
   STAB_ALWAYS(Choice, 2, !is_open);
   is_open = true;
+  is_bitmap = options.allocator == rt::Base::bitmap;
   switch (options.allocator) {
 #define STAB_CASE(name, allocator, ...) \
   case rt::Base::name:                  \
