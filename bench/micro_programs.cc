@@ -43,6 +43,16 @@ void start_threads() {
   }
 }
 
+// Several stacks at a time: libc keeps fewer of larger stacks.
+void start_thread_groups() {
+  for (unsigned i = 0, end = 5000 / part; i < end; ++i) {
+    pthread_t threads[4] = {};
+    for (pthread_t& thread : threads)
+      if (pthread_create(&thread, nullptr, [](void* p) { return p; }, nullptr) != 0) std::abort();
+    for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  }
+}
+
 void fork_children() {
   for (unsigned i = 0, end = 3000 / part; i < end; ++i) {
     if (fork() == 0) _exit(0);
@@ -54,6 +64,17 @@ void use_large_blocks() {
   for (unsigned i = 0, end = 10000000 / part; i < end; ++i) {
     auto* block = static_cast<char*>(std::malloc(300000 + i % 8 * 4096));
     block[0] = block[200000] = 1;
+    use(block);
+    std::free(block);
+  }
+}
+
+// Blocks that libc maps, until it has freed the first one.
+void fill_huge_blocks() {
+  constexpr std::size_t size = std::size_t{16} << 20;
+  for (unsigned i = 0, end = 8000 / part; i < end; ++i) {
+    auto* block = static_cast<char*>(std::malloc(size));
+    for (std::size_t at = 0; at < size; at += 4096) block[at] = 1;
     use(block);
     std::free(block);
   }
@@ -102,8 +123,10 @@ struct Kind {
 constexpr Kind kinds[] = {
     {"setjmp", set_jumps},
     {"threads", start_threads},
+    {"thread_groups", start_thread_groups},
     {"fork", fork_children},
     {"large_blocks", use_large_blocks},
+    {"huge_blocks", fill_huge_blocks},
     {"realloc", grow_blocks},
     {"one_pointer", call_by_one_pointer},
     {"pointers", [] { call_by_pointers(std::make_integer_sequence<unsigned, 512>()); }},

@@ -6,7 +6,7 @@ set -euo pipefail
 STAB_BIN=$build_directory/bin "$1/bench/micro" --quick --period 20ms --json "$work/json" >"$work/out" 2>"$work/err" ||
   fail "bench/micro ends with $?: $(cat "$work/out" "$work/err")"
 mapfile -t names < <(sed -n 's/^    {"\([a-z_]*\)", .*},$/\1/p' "$1/bench/micro_programs.cc")
-[[ ${#names[@]} -ge 8 ]] || fail "bench/micro_programs.cc has only the programs ${names[*]}"
+[[ ${#names[@]} -ge 10 ]] || fail "bench/micro_programs.cc has only the programs ${names[*]}"
 for name in "${names[@]}"; do
   for arm in off code all; do
     grep -q "^$name  *$arm/plain  *[0-9.]" "$work/out" || fail "no ratio of $arm for $name: $(cat "$work/out")"
