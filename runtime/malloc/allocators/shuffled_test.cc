@@ -115,7 +115,7 @@ TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
   }));
 }
 
-// As with libc's heap, the pages of blocks of up to 32 MB stay from the second block on, and those
+// The pages of blocks of up to 32 MB stay from the second block on, as with libc's heap. The pages
 // of larger blocks go back at once.
 TEST(ShuffledHeap, KeepsThePagesOfHugeBlocksAsLibcDoes) {
   if (shadowed_bytes > 0 || watches_threads) GTEST_SKIP() << "the sanitizer's own pages count";
