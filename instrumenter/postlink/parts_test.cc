@@ -51,6 +51,13 @@ std::string part_of(const std::string& name, const std::string& body, unsigned b
 constexpr const char* note = ".section .note.GNU-stack, \"\", @progbits\n";
 constexpr const char* jumps = "test %edi, %edi; jne split.cold; call puts";
 constexpr const char* comes_back = "call puts; jmp .Lback_split";
+constexpr const char* goes_to_labels =
+    "lea .Ltable(%rip), %rax; jmp *(%rax,%rdi,8); .Lfirst: call puts";
+constexpr const char* has_a_label = "nop; .Lsecond: call puts; jmp .Lback_split";
+
+std::string table_of(const std::string& labels) {
+  return ".section .data.rel.ro, \"aw\"\n.p2align 3\n.Ltable: .quad " + labels + "\n";
+}
 constexpr std::uint32_t room = 80;  // 32, the larger one of the numbers, and a pad are at most 127
 
 class Parts : public PostLink {
@@ -111,13 +118,15 @@ TEST_F(Parts, CountAsOneFrame) {
 }
 
 TEST_F(Parts, MayHaveLabelsInTables) {
-  const std::string goes_to_labels =
-      "test %edi, %edi; jne split.cold; lea .Ltable(%rip), %rax; jmp *(%rax,%rdi,8); "
-      ".Lfirst: call puts";
-  const std::string table =
-      ".section .data.rel.ro, \"aw\"\n.p2align 3\n.Ltable: .quad .Lfirst, .Lsecond\n";
-  expect_pads(look_at(whole_function("split", goes_to_labels) +
-                      part_of("split", "nop; .Lsecond: call puts; jmp .Lback_split") + table));
+  const std::string jumps_or_goes =
+      std::string("test %edi, %edi; jne split.cold; ") + goes_to_labels;
+  const std::string table = table_of(".Lfirst, .Lsecond");
+  expect_pads(
+      look_at(whole_function("split", jumps_or_goes) + part_of("split", has_a_label) + table));
+  // The original may run, and goes to the copies' labels.
+  expect_none(
+      look_at(whole_function("split", jumps_or_goes, 1) + part_of("split", has_a_label, 1) + table),
+      lies_elsewhere);
   // A jump through an unknown table may lead anywhere.
   expect_none(
       look_at(whole_function("split", "test %edi, %edi; jne split.cold; call puts; jmp *%rax") +
@@ -161,6 +170,16 @@ TEST_F(Parts, HaveNoPadsIfAnOriginalEntersACopy) {
               lies_elsewhere);
   expect_pads(look_at(whole_function("split", jumps, 1) + part_of("split", comes_back, 1)));
   expect_pads(look_at(whole_function("split", jumps) + part_of("split", comes_back, 1)));
+}
+
+// The same is true of labels in one function.
+TEST_F(PostLink, GivesNoPadIfAnOriginalGoesToTheCopysLabels) {
+  const std::string table = table_of(".Lfirst, .Lback_split") + note;
+  const Explanation aligned = explain_with(whole_function("split", goes_to_labels) + table);
+  EXPECT_EQ(function(aligned, "split").largest_pad, room);
+  const Explanation odd = explain_with(whole_function("split", goes_to_labels, 1) + table);
+  EXPECT_EQ(function(odd, "split").pinned, "");
+  EXPECT_THAT(function(odd, "split").fixed_frame, testing::StartsWith(entered));
 }
 
 TEST_F(Parts, MustBeUnderstoodWithTheirFunctions) {

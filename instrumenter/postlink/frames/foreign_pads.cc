@@ -286,6 +286,7 @@ class OtherCompilers {
   OtherCompilers(Program& program, const std::unordered_set<std::uint64_t>& entered)
       : program_(program),
         entered_(entered),
+        labelled_(functions_with_labels(program)),
         reaches_(program),
         recursive_(recursive_functions(program, CallsByPointer::all)) {
     read_alone();
@@ -374,13 +375,19 @@ class OtherCompilers {
   // Whether only jumps of the function and its parts enter a part, and nothing but a copy enters a
   // copy.
   [[nodiscard]] bool are_only_parts(std::span<Function* const> functions) const {
-    const Function& function = *functions.front();
-    if (entered_otherwise_.contains(function.start)) return false;
+    if (entered_otherwise_.contains(functions.front()->start)) return false;
+    if (functions.front()->keeps_entry && original_enters_copies(functions)) return false;
     return std::ranges::all_of(functions.subspan(1), [&](const Function* part) {
       return is_undecided(*part) && !part->address_taken &&
-             !entered_otherwise_.contains(part->start) &&
-             // The function's original may run, and its frame has no pad.
-             (part->keeps_entry || !function.keeps_entry);
+             !entered_otherwise_.contains(part->start);
+    });
+  }
+
+  // Whether the original of a function that keeps its entry, whose frame has no pad, may jump to a
+  // copy of a part, or to a label in a copy.
+  [[nodiscard]] bool original_enters_copies(std::span<Function* const> functions) const {
+    return std::ranges::any_of(functions, [&](const Function* each) {
+      return !each->keeps_entry || labelled_.contains(each->start);
     });
   }
 
@@ -473,6 +480,7 @@ class OtherCompilers {
 
   Program& program_;
   const std::unordered_set<std::uint64_t>& entered_;
+  const std::unordered_set<std::uint64_t> labelled_;  // starts
   CallersFrames reaches_;
   std::vector<bool> recursive_;  // by function
   std::uint32_t alignment_ = 0;

@@ -72,15 +72,19 @@ void read_entry_pads(Program& program, const std::vector<bool>& recursive) {
   program.entry_pads.erase(first, last);
 }
 
-// Finds functions that others jump into: their frame may be another function's.
+// Finds functions whose copies may run in a frame that other code made: other functions jump into
+// them, or the function's own original does.
 std::unordered_set<std::uint64_t> entered_inside(Program& program) {
+  const std::unordered_set<std::uint64_t> labelled = functions_with_labels(program);
   std::unordered_set<std::uint64_t> found;
-  for (const Function& function : program.functions)
+  for (const Function& function : program.functions) {
+    if (function.keeps_entry && labelled.contains(function.start)) found.insert(function.start);
     for (const Operand& operand : function.decoded.operands) {
       if (!operand.is_branch() || function.contains(operand.target)) continue;
       const Function* other = program.find(operand.target);
       if (other != nullptr && other->start != operand.target) found.insert(other->start);
     }
+  }
   return found;
 }
 
@@ -225,6 +229,18 @@ bool changes_stack(const Program& program, const Function& function) {
 }
 
 }  // namespace
+
+std::unordered_set<std::uint64_t> functions_with_labels(const Program& program) {
+  std::unordered_set<std::uint64_t> found;
+  const auto note = [&](std::uint32_t label) {
+    found.insert(program.functions[program.labels[label].function].start);
+  };
+  for (const Slot& slot : program.slots) note(slot.label);
+  for (const Function& function : program.functions)
+    for (const abi::Fixup& fixup : function.fixups)
+      if (abi::kind_of(fixup) == abi::FixupKind::label) note(fixup.value);
+  return found;
+}
 
 void analyse_stack(Program& program) {
   const std::vector<Record> records = read_records(program);

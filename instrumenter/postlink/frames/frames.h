@@ -24,8 +24,13 @@ void read_frames(Program& program);
 // that is certainly right.
 void analyse_stack(Program& program);
 
+// Finds the functions with labels whose addresses the program keeps in words or registers. Returns
+// their starts. A word leads to the label in the copy, even if the original uses it, and the
+// original runs if its entry has no room for a jump.
+std::unordered_set<std::uint64_t> functions_with_labels(const Program& program);
+
 // The part of analyse_stack() for functions that the pass has not seen. `entered`: the starts of
-// functions that other functions jump into.
+// functions whose copies may run in a frame that other code made.
 void pad_other_compilers(Program& program, const std::unordered_set<std::uint64_t>& entered);
 
 std::string_view describe(abi::PadReason reason);
