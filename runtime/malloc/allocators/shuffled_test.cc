@@ -94,7 +94,7 @@ TEST(ShuffledHeap, GivesNoRoomToABlockThatDoublesOrShrinks) {
   }));
 }
 
-constexpr std::size_t large = 100'000;  // in a span of 3 units
+constexpr std::size_t large_size = 100'000;  // in a span of 3 units
 
 TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
   if (shadowed_bytes > 0 || watches_threads) GTEST_SKIP() << "the sanitizer's own pages count";
@@ -102,7 +102,7 @@ TEST(ShuffledHeap, UsesThePagesOfAFreedLargeBlockAgain) {
     const Allocator& a = open(Base::shuffled);
     const auto use = [&](int times) {
       for (int i = 0; i < times; ++i)
-        for (const std::size_t size : {large, 3 * large, 10 * large}) {
+        for (const std::size_t size : {large_size, 3 * large_size, 10 * large_size}) {
           void* block = a.allocate(size);
           std::memset(block, 1, size);
           a.release(block);
@@ -147,11 +147,11 @@ TEST(ShuffledHeap, DrawsALargeBlockAmongTheFreedOnes) {
     std::set<std::uint64_t> ranks;
     std::set<std::uint64_t> places;
     for (int round = 0; round < 100; ++round) {
-      auto blocks = allocate_many(a, 6, large);
+      auto blocks = allocate_many(a, 6, large_size);
       std::vector<std::uint64_t> starts;
       for (void* block : blocks) starts.push_back(span_of(block)->start);
       for (void* block : blocks) a.release(block);
-      void* next = a.allocate(large);
+      void* next = a.allocate(large_size);
       const auto found = std::ranges::find(starts, span_of(next)->start);
       if (found == starts.end()) return false;
       ranks.insert(static_cast<std::uint64_t>(found - starts.begin()));
@@ -168,12 +168,12 @@ TEST(ShuffledHeap, DrawsTheSameLargeBlocksForTheSameSeed) {
     if (child == 0) {
       const Allocator& a = open(Base::shuffled, seed);
       std::uint64_t sum = 0;
-      std::vector<void*> blocks = allocate_many(a, 20, large);
+      std::vector<void*> blocks = allocate_many(a, 20, large_size);
       const auto origin = reinterpret_cast<std::uint64_t>(blocks[0]);
       for (unsigned i = 0; i < 2000; ++i) {
         void*& block = blocks[i * 7 % blocks.size()];
         a.release(block);
-        block = a.allocate(large * (1 + i % 5));
+        block = a.allocate(large_size * (1 + i % 5));
         sum = sum * 31 + (reinterpret_cast<std::uint64_t>(block) - origin) / 64;
       }
       _exit(static_cast<int>(sum % 251));
@@ -195,15 +195,15 @@ TEST(ShuffledHeap, DrawsTheSameLargeBlocksForTheSameSeed) {
 TEST(ShuffledHeap, GrowsALargeBlockOverItsFreedNeighbour) {
   EXPECT_TRUE(holds([] {
     const Allocator& a = open(Base::shuffled);
-    const auto blocks = allocate_many(a, 20, large);
+    const auto blocks = allocate_many(a, 20, large_size);
     for (void* block : blocks)
       for (void* other : blocks) {
         if (span_of(block)->end() != span_of(other)->start) continue;
-        std::memset(block, 7, large);
+        std::memset(block, 7, large_size);
         a.release(other);
-        const auto* grown = static_cast<unsigned char*>(a.resize(block, 2 * large));
+        const auto* grown = static_cast<unsigned char*>(a.resize(block, 2 * large_size));
         return grown == block &&
-               std::count(grown, grown + large, 7) == static_cast<std::ptrdiff_t>(large);
+               std::count(grown, grown + large_size, 7) == static_cast<std::ptrdiff_t>(large_size);
       }
     return false;
   }));
@@ -212,12 +212,12 @@ TEST(ShuffledHeap, GrowsALargeBlockOverItsFreedNeighbour) {
 TEST(ShuffledHeap, ReturnsAllUnusedPagesWhenItIsTrimmed) {
   EXPECT_TRUE(holds([] {
     const Allocator& a = open(Base::shuffled);
-    for (void* block : allocate_many(a, 20, large)) {
-      std::memset(block, 1, large);
+    for (void* block : allocate_many(a, 20, large_size)) {
+      std::memset(block, 1, large_size);
       a.release(block);
     }
     if (!arena.trim() || arena.trim()) return false;
-    for (const std::size_t size : {large, 20 * large}) {
+    for (const std::size_t size : {large_size, 20 * large_size}) {
       bool zeroed = false;
       const auto* block = static_cast<char*>(take_large(size, 16, zeroed));
       if (!zeroed || std::count(block, block + size, 0) != static_cast<std::ptrdiff_t>(size))
