@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A lock for data that threads share, on futexes; valid when zero. While the process has only one
 // thread, the lock is taken and released without atomic operations, which would cost more than the
-// rest of an allocation.
+// rest of an allocation. A signal handler of that thread still finds the lock taken while the data
+// is being changed: the compiler moves no change across the two stores.
 #pragma once
 
 #include <stdint.h>
@@ -42,18 +43,20 @@ class Lock {
  public:
   void lock() {
     uint32_t open = 0;
-    if (is_single_threaded() && __atomic_load_n(&state_, __ATOMIC_RELAXED) == open)
+    if (is_single_threaded() && __atomic_load_n(&state_, __ATOMIC_RELAXED) == open) {
       __atomic_store_n(&state_, 1, __ATOMIC_RELAXED);
-    else if (!__atomic_compare_exchange_n(&state_, &open, 1, false, __ATOMIC_ACQUIRE,
-                                          __ATOMIC_RELAXED))
+      __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    } else if (!__atomic_compare_exchange_n(&state_, &open, 1, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED)) {
       wait();
+    }
     count_lock(1);
   }
   void unlock() {
     if (holds_every_lock) return;
     count_lock(-1);
     if (is_single_threaded())
-      __atomic_store_n(&state_, 0, __ATOMIC_RELAXED);
+      __atomic_store_n(&state_, 0, __ATOMIC_RELEASE);
     else if (__atomic_exchange_n(&state_, 0, __ATOMIC_RELEASE) == 2)
       wake();
   }
