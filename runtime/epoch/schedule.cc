@@ -66,8 +66,8 @@ Alarm* find(int thread) {
   return nullptr;
 }
 
-// Threads that have ended keep their alarms until the next epoch. So most alarms may be taken, and a
-// look costs much less than an attempt to take one.
+// Threads that have ended keep their alarms until the next epoch. So most alarms may be taken, and
+// a look costs much less than an attempt to take one.
 Alarm* take_free() {
   for (Alarm& alarm : alarms) {
     int none = nobody;
