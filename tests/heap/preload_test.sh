@@ -148,6 +148,29 @@ C
 clang-22 -O1 -fno-builtin -o limit limit.c || exit 1
 (ulimit -v 100000 && under "seed=1" ./limit) || fail "a program that takes all memory there is"
 
+# Unused memory that the heap keeps does not count against the limit when more is needed.
+cat >again.c <<'C'
+#include <stdlib.h>
+#include <string.h>
+static char *filled(size_t size) {
+  char *block = malloc(size);
+  if (block != NULL) memset(block, 1, size);
+  return block;
+}
+int main(void) {
+  for (int i = 0; i < 3; ++i) {
+    char *block = filled((size_t)32 << 20);
+    if (block == NULL) return 1;
+    free(block);
+  }
+  return filled((size_t)70 << 20) == NULL ? 2 : 0;
+}
+C
+clang-22 -O1 -fno-builtin -o again again.c || exit 1
+for allocator in shuffled power2 bitmap tlsf; do
+  (ulimit -v 100000 && under "allocator=$allocator:seed=1" ./again) || fail "$allocator keeps memory that a large block needs: status $?"
+done
+
 # malloc_trim gives back what is unused, with what is kept of large blocks.
 cat >trims.c <<'END'
 #include <malloc.h>

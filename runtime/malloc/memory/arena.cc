@@ -369,17 +369,18 @@ Span* Arena::take_locked(uint64_t units, Purpose purpose, bool& zeroed) {
   }
   for (;;) {
     Span* span = find(units);
-    // No fresh memory is used while written memory may be enough.
+    // No fresh memory is used while written memory may be enough. If the kernel refuses fresh memory,
+    // a limit on the address space may count the written memory, so that is returned first.
     if (kept_count_ != 0 && (span == nullptr || span->backing != Backing::written)) {
       merge_all_kept();
       continue;
     }
     if (span == nullptr) {
-      if (!grow(units)) return nullptr;
+      if (!grow(units) && !return_written()) return nullptr;
       continue;
     }
     if (!claim(span, units)) {
-      if (span->purpose == Purpose::unused) return nullptr;
+      if (span->purpose == Purpose::unused && !return_written()) return nullptr;
       continue;
     }
     zeroed = span->backing == Backing::zero;
@@ -476,11 +477,15 @@ uint64_t Arena::used() {
   return used_ << unit_bits;
 }
 
-bool Arena::trim() {
-  const Guard guard(lock);
+bool Arena::return_written() {
   const uint64_t before = written_;
   if (before != 0) purge();
   return written_ < before;
+}
+
+bool Arena::trim() {
+  const Guard guard(lock);
+  return return_written();
 }
 
 namespace {

@@ -185,6 +185,7 @@ class Arena {
   void cut(Span* span, uint64_t units);
   void purge();
   void purge(Span* span);
+  bool return_written();
 
   rt::Random random_{0};
   Site site_ = Site::by_seed;
