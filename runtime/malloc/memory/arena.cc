@@ -369,8 +369,8 @@ Span* Arena::take_locked(uint64_t units, Purpose purpose, bool& zeroed) {
   }
   for (;;) {
     Span* span = find(units);
-    // No fresh memory is used while written memory may be enough. If the kernel refuses fresh memory,
-    // a limit on the address space may count the written memory, so that is returned first.
+    // No fresh memory is used while written memory may be enough. If the kernel refuses fresh
+    // memory, a limit on the address space may count the written memory, so that is returned.
     if (kept_count_ != 0 && (span == nullptr || span->backing != Backing::written)) {
       merge_all_kept();
       continue;
