@@ -19,7 +19,7 @@ BOOST_DESCRIBE_STRUCT(Node, (), (name, hardware, trial_cpus))
 BOOST_DESCRIBE_STRUCT(Experiment, (),
                       (id, name, plan, directory, uid, gid, state, reason, submitted_ns, started_ns,
                        ended_ns, trials, machine, duration_ns, priority, held_by, stopped_by,
-                       trial_cpus, quietness, source_branch, source_commit, nodes))
+                       trial_cpus, quietness, source_branch, source_commit, nodes, heap_layer))
 BOOST_DESCRIBE_STRUCT(Damage, (), (table, row, problem))
 
 }  // namespace stab::store

@@ -20,7 +20,6 @@
 #include "report/text.h"
 #include "report/words/answer.h"
 #include "results/document.h"
-#include "results/heap_layer.h"
 #include "results/trials.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/decide.h"
@@ -81,15 +80,13 @@ Result<protocol::LogsReply> answer_logs(store::Reader& store, const store::Exper
   protocol::LogsReply reply{
       .next = {.build = log->next.build, .trial = log->next.trial, .event = log->next.event},
       .more = log->more};
-  for (store::Reader::LogRow& row : log->rows) {
-    if (row.kind == heap_event) row.text = heap_words(row.text);
+  for (store::Reader::LogRow& row : log->rows)
     reply.entries.push_back({.at_ns = row.at_ns,
                              .kind = std::move(row.kind),
                              .what = std::move(row.benchmark),
                              .position = row.position,
                              .attempt = row.attempt,
                              .text = std::move(row.text)});
-  }
   return reply;
 }
 

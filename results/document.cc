@@ -639,7 +639,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
                 toml::describe(stored.error(), "plan"));
   auto plan = plan_about(store, experiment, *stored, asked);
   if (!plan) return std::unexpected(plan.error());
-  const auto heap = recall_heap(store, experiment.id, *plan);
+  const auto heap = recall_heap(experiment, *plan);
   auto rows = read_rows(store, experiment, *plan, For::report);
   if (!rows) return fail(rows.error().message);
 

@@ -485,9 +485,8 @@ TEST_F(DocumentTest, WhatThePlanStatesIsShownWhereItHolds) {
 }
 
 TEST_F(DocumentTest, TestRunsSayWhyHeapBlocksAreNotRandomOrWhatTheyCost) {
-  const auto decide = [&](const report::HeapLayer& layer) {
-    ASSERT_TRUE(store_->add_event(
-        {.experiment = experiment_.id, .kind = std::string(heap_event), .text = heap_text(layer)}));
+  const auto decide = [&](const std::vector<report::HeapLayer>& layers) {
+    experiment_.heap_layer = heap_column(layers);
   };
   const auto blocks = [](const report::Document& of) { return of.drawn.back(); };
   const std::string by_default = "[by_default]\nheap = \"layer\"\n";
@@ -497,8 +496,8 @@ TEST_F(DocumentTest, TestRunsSayWhyHeapBlocksAreNotRandomOrWhatTheyCost) {
   });
   EXPECT_EQ(blocks(document()).what, "heap blocks");
   EXPECT_EQ(blocks(document()).why, "there were no test runs with random heap blocks");
-  decide({.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}});
-  decide({.benchmark = "quick", .why_not = "quick crashes"});
+  decide({{.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}},
+          {.benchmark = "quick", .why_not = "quick crashes"}});
   EXPECT_FALSE(blocks(document()).is_random);
   EXPECT_EQ(blocks(document()).why, "random in 1 of 2 benchmarks; quick: quick crashes");
   EXPECT_THAT(document().settings, Contains("by default: random heap blocks in bubble"));
@@ -507,18 +506,21 @@ TEST_F(DocumentTest, TestRunsSayWhyHeapBlocksAreNotRandomOrWhatTheyCost) {
               AllOf(HasSubstr("\"why_not\": \"quick crashes\""), HasSubstr("\"change\": 0.01")));
 
   begin(tables + by_default);
-  decide({.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}});
-  decide({.benchmark = "quick", .drawn = true, .cost = report::HeapCost{.change = -0.002}});
+  decide({{.benchmark = "bubble", .drawn = true, .cost = report::HeapCost{.change = 0.01}},
+          {.benchmark = "quick", .drawn = true, .cost = report::HeapCost{.change = -0.002}}});
   run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = true}; });
   EXPECT_TRUE(blocks(document()).is_random);
   EXPECT_EQ(blocks(document()).cost,
             "costs -0.2 to +1.0 % of CPU time, depending on the benchmark");
 
   begin(tables + by_default);
-  for (const char* name : {"bubble", "quick"})
-    decide({.benchmark = name, .why_not = "the plan has too few trials for test runs"});
+  const std::string few = "the plan has too few trials for test runs";
+  decide({{.benchmark = "bubble", .why_not = few}, {.benchmark = "quick", .why_not = few}});
   run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = false}; });
-  EXPECT_EQ(blocks(document()).why, "the plan has too few trials for test runs");
+  EXPECT_EQ(blocks(document()).why, few);
+  experiment_.heap_layer = "[{}]";
+  EXPECT_EQ(blocks(document()).why,
+            "not known: the column 'heap_layer' of table experiment has no decisions of test runs");
 
   begin(tables + "[machines]\nengine = 'slurm'\n");
   run([](Trial& trial) { trial.layout = {.randomized = true, .random_heap = false}; });

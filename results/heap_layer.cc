@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "counters/readings.h"
+#include "plan/texts.h"
 #include "protocol/codec.h"
 #include "stats/numbers/summary.h"
 #include "stats/tests/estimate.h"
@@ -107,11 +108,6 @@ std::string said(const TimeChange& change) {
                                     std::exp(change.interval->low), std::exp(change.interval->high))
                       : "",
       change.pairs == 1 ? "1 pair" : fmt::format("{} pairs", change.pairs));
-}
-
-std::optional<report::HeapLayer> layer_in(const std::string& text) {
-  auto layer = protocol::from_text<report::HeapLayer>(text);
-  return layer ? std::optional(std::move(*layer)) : std::nullopt;
 }
 
 }  // namespace
@@ -220,35 +216,43 @@ std::string why_no_layer(const std::string& version, const store::Trial& run, bo
       version);
 }
 
-std::string heap_text(const report::HeapLayer& layer) {
-  return protocol::to_text(layer, -1);
+std::string heap_words(const report::HeapLayer& layer) {
+  return fmt::format("{}: heap blocks are {}random{}", layer.benchmark, layer.drawn ? "" : "not ",
+                     !layer.drawn ? ": " + layer.why_not
+                     : layer.cost ? fmt::format(" (costs {})", said(*layer.cost))
+                                  : "");
 }
 
-std::string heap_words(const std::string& text) {
-  const auto layer = layer_in(text);
-  if (!layer) return text;
-  return fmt::format("{}: heap blocks are {}random{}", layer->benchmark, layer->drawn ? "" : "not ",
-                     !layer->drawn ? ": " + layer->why_not
-                     : layer->cost ? fmt::format(" (costs {})", said(*layer->cost))
-                                   : "");
+std::string heap_column(std::vector<report::HeapLayer> layers) {
+  constexpr std::size_t most = 500;
+  for (report::HeapLayer& layer : layers)
+    for (std::string* text : {&layer.why_not, &layer.changes}) *text = one_line(*text, most);
+  return layers.empty() ? "" : protocol::to_text(layers, -1);
 }
 
-store::Outcome<std::vector<report::HeapLayer>> recall_heap(store::Reader& store,
-                                                           store::Id experiment, plan::Plan& plan) {
+Result<std::vector<report::HeapLayer>> heap_layers(const std::string& column) {
+  if (column.empty()) return std::vector<report::HeapLayer>();
+  const auto is_line = [](const std::string& text) { return one_line(text, text.size()) == text; };
+  auto layers = protocol::from_text<std::vector<report::HeapLayer>>(column);
+  if (!layers || !std::ranges::all_of(*layers, [&](const report::HeapLayer& each) {
+        return plan::is_name(each.benchmark) && is_line(each.why_not) && is_line(each.changes);
+      }))
+    return fail("the column 'heap_layer' of table experiment has no decisions of test runs");
+  return layers;
+}
+
+Result<std::vector<report::HeapLayer>> recall_heap(const store::Experiment& experiment,
+                                                   plan::Plan& plan) {
   std::vector<report::HeapLayer> known;
+  for (plan::Benchmark& benchmark : plan.benchmarks) benchmark.has_layer = false;
   if (!plan.layer_by_default) return known;
-  const auto events = store.events(experiment);
-  if (!events) return std::unexpected(events.error());
+  const auto layers = heap_layers(experiment.heap_layer);
+  if (!layers) return layers;
   for (plan::Benchmark& benchmark : plan.benchmarks) {
-    benchmark.has_layer = false;
-    for (const store::Event& event : *events) {
-      if (event.kind != heap_event) continue;
-      auto layer = layer_in(event.text);
-      if (!layer || layer->benchmark != benchmark.name) continue;
-      benchmark.has_layer = layer->drawn;
-      known.push_back(std::move(*layer));
-      break;
-    }
+    const auto decided = std::ranges::find(*layers, benchmark.name, &report::HeapLayer::benchmark);
+    if (decided == layers->end()) continue;
+    benchmark.has_layer = decided->drawn;
+    known.push_back(*decided);
   }
   return known;
 }

@@ -2,7 +2,8 @@
 // The rules by which programs run with the layer above their allocators, which places small blocks
 // at random (doc/decisions/0029-the-program-keeps-its-allocator.md): pairs of test runs, one
 // without the layer and one with it, show what the layer changes and costs. `stabctl ab` and the
-// daemon both use these rules. The daemon stores its result for each benchmark of an experiment.
+// daemon both use these rules. The daemon stores its decision about each benchmark of an
+// experiment.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -10,12 +11,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "plan/plan.h"
 #include "report/model.h"
-#include "store/reader.h"
 #include "store/records.h"
 
 namespace stab::report {
@@ -29,6 +29,8 @@ namespace stab::results {
 inline constexpr std::uint64_t most_heap_pairs = 10;
 // Test runs take at most one in so many parts of the time of all runs.
 inline constexpr int heap_tests_one_in = 5;
+// A plan with more benchmarks has no test runs: the decisions about all of them are in one column.
+inline constexpr std::size_t most_heap_benchmarks = 500;
 
 // The resources that one run used, as far as the layer could change them.
 struct HeapRun {
@@ -77,17 +79,17 @@ std::string said(const report::HeapCost& cost);
 // Why a run that failed, or whose heap blocks are not random with the layer, speaks against it.
 std::string why_no_layer(const std::string& version, const store::Trial& run, bool with_layer);
 
-// The daemon stores one event of this kind for each benchmark, before the benchmark's first trial.
-// Its text is a report::HeapLayer as JSON.
-inline constexpr std::string_view heap_event = "heap";
-std::string heap_text(const report::HeapLayer& layer);
-// The text of such an event in words: "sort: heap blocks are random (costs +0.4 % of CPU time; 1
-// pair of runs)". Other texts stay as they are.
-std::string heap_words(const std::string& text);
+// "sort: heap blocks are random (costs +0.4 % of CPU time; 1 pair of runs)"
+std::string heap_words(const report::HeapLayer& layer);
 
-// Reads these events and sets Benchmark::has_layer in the plan. Returns nothing if the plan does
-// not leave the layer to test runs.
-store::Outcome<std::vector<report::HeapLayer>> recall_heap(store::Reader& store,
-                                                           store::Id experiment, plan::Plan& plan);
+// The daemon stores its decisions in the experiment's column heap_layer: a JSON list of
+// report::HeapLayer, or "". The first function writes it, with long texts cut.
+std::string heap_column(std::vector<report::HeapLayer> layers);
+// Fails if the text has another form; an archive may have any text.
+Result<std::vector<report::HeapLayer>> heap_layers(const std::string& column);
+// Sets Benchmark::has_layer in the plan, and returns the decisions about its benchmarks. Returns
+// nothing if the plan does not leave the layer to test runs.
+Result<std::vector<report::HeapLayer>> recall_heap(const store::Experiment& experiment,
+                                                   plan::Plan& plan);
 
 }  // namespace stab::results

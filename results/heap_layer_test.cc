@@ -10,7 +10,6 @@
 
 #include "counters/readings.h"
 #include "plan/reading/testing.h"
-#include "store/test_support.h"
 
 namespace stab::results {
 namespace {
@@ -170,27 +169,21 @@ TEST(LayerCheck, ARunSaysWhatItUsedAndWhyItSpeaksAgainstTheLayer) {
 }
 
 TEST(StoredLayer, IsRecalledForEachBenchmarkThatThePlanHas) {
-  const store::TemporaryDirectory directory;
-  const auto store = store::open_or_fail(directory / "stab.db");
   const std::string text = plan::smallest + "[[benchmark]]\nname = 'c'\nrun = ['/bin/true']\n";
-  const auto id = store->add_experiment({.name = "t", .plan = text, .state = "done"}).value();
-  const auto add = [&](const report::HeapLayer& layer) {
-    ASSERT_TRUE(store->add_event(
-        {.experiment = id, .kind = std::string(heap_event), .text = heap_text(layer)}));
-  };
-  add({.benchmark = "gone", .drawn = true});
-  add({.benchmark = "b",
-       .drawn = true,
-       .cost = report::HeapCost{.change = 0.004, .low = -0.002, .pairs = 12}});
-  add({.benchmark = "b", .why_not = "the first decision counts"});
-  add({.benchmark = "c", .why_not = "c crashes"});
-  ASSERT_TRUE(store->add_event({.experiment = id, .kind = "heap", .text = "something else"}));
+  store::Experiment experiment;
+  experiment.heap_layer =
+      heap_column({{.benchmark = "gone", .drawn = true},
+                   {.benchmark = "b",
+                    .drawn = true,
+                    .cost = report::HeapCost{.change = 0.004, .low = -0.002, .pairs = 12}},
+                   {.benchmark = "b", .why_not = "the first decision counts"},
+                   {.benchmark = "c", .why_not = "c says \"\x1b[2J\"\n" + std::string(1000, 'x')}});
 
   plan::Plan plan = plan::good_plan(text);
-  EXPECT_THAT(recall_heap(*store, id, plan).value(), SizeIs(0)) << "an earlier version's plan";
+  EXPECT_THAT(recall_heap(experiment, plan).value(), SizeIs(0)) << "an earlier version's plan";
   EXPECT_FALSE(plan.benchmarks[0].has_layer);
   plan = plan::good_plan(text + "[by_default]\nheap = \"layer\"\n");
-  const auto known = recall_heap(*store, id, plan).value();
+  const auto known = recall_heap(experiment, plan).value();
   ASSERT_THAT(known, SizeIs(2));
   EXPECT_TRUE(known[0].drawn);
   ASSERT_TRUE(known[0].cost);
@@ -198,19 +191,45 @@ TEST(StoredLayer, IsRecalledForEachBenchmarkThatThePlanHas) {
   EXPECT_EQ(known[0].cost->low, -0.002);
   EXPECT_FALSE(known[0].cost->high);
   EXPECT_EQ(known[0].cost->pairs, 12U);
-  EXPECT_EQ(known[1].why_not, "c crashes");
+  EXPECT_THAT(known[1].why_not, MatchesRegex("c says \" .2J\" x+\\.\\.\\."));
   EXPECT_TRUE(plan.benchmarks[0].has_layer);
   EXPECT_FALSE(plan.benchmarks[1].has_layer);
+  // Without a decision, trials have no layer, whatever another experiment's had.
+  experiment.heap_layer = "";
+  EXPECT_THAT(recall_heap(experiment, plan).value(), SizeIs(0));
+  EXPECT_FALSE(plan.benchmarks[0].has_layer);
+}
+
+TEST(StoredLayer, IsAsTheDocumentSays) {
+  EXPECT_EQ(heap_column({}), "");
+  EXPECT_EQ(heap_column({{.benchmark = "sort", .why_not = "sort crashes"}}),
+            R"([{"benchmark":"sort","drawn":false,"why_not":"sort crashes","changes":"",)"
+            R"("cost":null}])");
+}
+
+TEST(StoredLayer, OfAnotherFormIsRefused) {
+  const auto text = [](const std::string& benchmark, const std::string& why) {
+    return R"([{"benchmark":")" + benchmark + R"(","drawn":true,"why_not":")" + why +
+           R"(","changes":"","cost":null}])";
+  };
+  EXPECT_TRUE(heap_layers(text("b", "")));
+  EXPECT_TRUE(heap_layers(""));
+  plan::Plan plan = plan::good_plan(plan::smallest + "[by_default]\nheap = \"layer\"\n");
+  for (const std::string& wrong :
+       {text("", ""), text("a b", ""), text("b", "\\u001b[2J"), text("b", "\\n"), std::string("{}"),
+        std::string("[{}]"), std::string("x")}) {
+    EXPECT_FALSE(heap_layers(wrong)) << wrong;
+    EXPECT_FALSE(recall_heap({.heap_layer = wrong}, plan)) << wrong;
+  }
 }
 
 TEST(StoredLayer, HasWordsForPeople) {
-  EXPECT_EQ(heap_words(heap_text({.benchmark = "b",
-                                  .drawn = true,
-                                  .cost = report::HeapCost{.change = 0.004, .pairs = 1}})),
-            "b: heap blocks are random (costs +0.4 % of CPU time; 1 pair of runs)");
-  EXPECT_EQ(heap_words(heap_text({.benchmark = "b", .why_not = "b crashes"})),
+  EXPECT_EQ(
+      heap_words(
+          {.benchmark = "b", .drawn = true, .cost = report::HeapCost{.change = 0.004, .pairs = 1}}),
+      "b: heap blocks are random (costs +0.4 % of CPU time; 1 pair of runs)");
+  EXPECT_EQ(heap_words({.benchmark = "b", .why_not = "b crashes"}),
             "b: heap blocks are not random: b crashes");
-  EXPECT_EQ(heap_words("anything"), "anything");
 }
 
 }  // namespace

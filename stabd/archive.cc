@@ -27,6 +27,7 @@
 #include "plan/reading/read_plan.h"
 #include "plan/texts.h"
 #include "results/exclusion.h"
+#include "results/heap_layer.h"
 #include "results/trials.h"
 #include "store/copy.h"
 #include "store/rows/bounds.h"
@@ -274,6 +275,8 @@ void check_experiment(const store::Experiment& experiment) {
     refuse(fmt::format("the archive's experiment has not ended; its state is {}",
                        one_line(experiment.state, 50)));
   if (const std::string why = store::refusal_of(experiment); !why.empty()) refuse(why);
+  if (const auto decided = results::heap_layers(experiment.heap_layer); !decided)
+    refuse(decided.error().message);
   if (is_future(std::max({experiment.submitted_ns, experiment.started_ns, experiment.ended_ns})))
     refuse("the experiment has a date in the future: check the clocks of both machines");
 }

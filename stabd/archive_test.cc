@@ -23,6 +23,7 @@
 
 #include "base/fd.h"
 #include "base/random.h"
+#include "results/heap_layer.h"
 #include "stabd/upkeep.h"
 #include "store/connection.h"
 #include "store/rows/row.h"
@@ -60,6 +61,7 @@ class IntakeTest : public store::WithStore {
     row.source_branch = "main";
     row.source_commit = std::string(40, 'a');
     row.nodes = {{.name = "n1", .hardware = "a CPU", .trial_cpus = "2-3"}};
+    row.heap_layer = results::heap_column({{.benchmark = "sort", .why_not = "sort crashes"}});
     row.trials = trials;
     row.machine = store_->add_machine({.key = "k", .host = "lab", .facts = "{}"}).value();
     ASSERT_TRUE(store_->update_experiment(row));
@@ -140,6 +142,7 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_EQ(row.source_commit, std::string(40, 'a'));
   EXPECT_THAT(row.nodes,
               ElementsAre(store::Node{.name = "n1", .hardware = "a CPU", .trial_cpus = "2-3"}));
+  EXPECT_EQ(results::heap_layers(row.heap_layer).value().at(0).why_not, "sort crashes");
   EXPECT_EQ(row.machine, store_->experiment(experiment_).value()->machine);
   auto own = trials_of(*store_, intake.id());
   for (store::Trial& each : own) each.experiment = experiment_;
@@ -348,6 +351,8 @@ TEST_F(IntakeTest, ForgedPartsGiveNobodyRights) {
               HasSubstr("are not a branch and a commit of git"));
   EXPECT_THAT(change([](store::Experiment& each) { each.nodes.at(0).hardware = "\x1b[2J"; }),
               HasSubstr("the column 'node_list' of table experiment does not describe nodes"));
+  EXPECT_THAT(change([](store::Experiment& each) { each.heap_layer = "[{}]"; }),
+              HasSubstr("the column 'heap_layer' of table experiment has no decisions"));
   EXPECT_THAT(change([](store::Experiment& each) { each.trials = 2; }),
               HasSubstr("there is a trial beyond the experiment's last one"));
   const auto with_trial = [&](const std::string& benchmark) {

@@ -307,6 +307,12 @@ class FactsInEvents : public testing::TestWithParam<int> {
       trial.reason = reasons()[0];  // but its build did not fail
       trial.readings.clear();
       connection.insert("trial", as_of(GetParam(), to_row(trial)));
+      if (GetParam() <= last_version_without_sizes) return;
+      Row size;
+      size.set("id", std::int64_t{4});
+      size.set("uid", std::int64_t{example_experiment().uid});
+      size.set("bytes", too_large);
+      connection.insert_as_it_is("size", size);
     });
   }
 
@@ -345,12 +351,15 @@ class FactsInEvents : public testing::TestWithParam<int> {
   TemporaryDirectory directory_;
   std::string path_ = directory_ / "stab.db";
   std::string commit_ = std::string(40, 'a');
+  static constexpr std::int64_t too_large = 1 << 30;  // the experiment has fewer bytes
 };
 
 TEST_P(FactsInEvents, BecomeColumnsWhenTheDatabaseIsOpened) {
   const auto store = open_or_fail(path_);
   expect_facts(*store);
   EXPECT_THAT(store->verify().value(), testing::IsEmpty());
+  EXPECT_GT(store->bytes_of_experiment(4), 0U);
+  EXPECT_LT(store->bytes_of_experiment(4), std::uint64_t{too_large});
 }
 
 TEST_P(FactsInEvents, BecomeColumnsWhenTheDatabaseIsRecovered) {

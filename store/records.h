@@ -94,6 +94,8 @@ struct Experiment {
   std::string source_branch{};
   std::string source_commit{};
   std::vector<Node> nodes{};  // empty unless its trials run on several
+  // The decisions of test runs (results/heap_layer.h), or "".
+  std::string heap_layer{};
 
   bool operator==(const Experiment&) const = default;
 };

@@ -495,9 +495,12 @@ void add_nodes(Connection& connection) {
 }
 
 void add_sources(Connection& connection) {
-  for (const char* column : {"source_branch", "source_commit", "node_list"})
+  for (const char* column : {"source_branch", "source_commit", "node_list", "heap_layer"})
     connection.database().exec(fmt::format("ALTER TABLE experiment ADD COLUMN {} TEXT", column));
   read_sources_nodes_and_builds(connection);
+  // Shorter reasons change the sizes of experiments. The store counts missing sizes.
+  connection.database().exec(
+      "DELETE FROM size WHERE id IN (SELECT experiment FROM trial WHERE status = 'build_failed')");
 }
 
 struct SchemaEntry {

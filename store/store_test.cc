@@ -79,11 +79,12 @@ TEST_F(StoreTest, HowQuietTheMachineWasReadsBack) {
   EXPECT_THROW(to_experiment(row), Failure);
 }
 
-TEST_F(StoreTest, TheSourceAndTheNodesReadBack) {
+TEST_F(StoreTest, TheSourceTheNodesAndTheHeapLayerReadBack) {
   Experiment experiment = example_experiment();
   experiment.source_branch = "main";
   experiment.source_commit = std::string(40, 'a');
   experiment.nodes = {{.name = "n2", .hardware = "a \"CPU\"", .trial_cpus = "2-3"}, {.name = "n1"}};
+  experiment.heap_layer = "[]";
   experiment.id = store_->add_experiment(experiment).value();
   reopen();
   EXPECT_EQ(store_->experiment(experiment.id).value(), experiment);

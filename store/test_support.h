@@ -168,7 +168,7 @@ inline Row as_of(int version, const Row& row) {
       {"duration_ns", 5},    {"priority", 6},   {"held_by", 6},      {"stopped_by", 12},
       {"trial_cpus", 12},    {"quietness", 13}, {"reading_list", 7}, {"sample_list", 8},
       {"profile", 10},       {"causal", 11},    {"node", 14},        {"source_branch", 15},
-      {"source_commit", 15}, {"node_list", 15}};
+      {"source_commit", 15}, {"node_list", 15}, {"heap_layer", 15}};
   for_each_layout_column(
       [&](const LayoutColumn& column, auto) { since[column.name] = column.since; });
   Row earlier;

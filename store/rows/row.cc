@@ -255,6 +255,7 @@ Row to_row(const Experiment& experiment) {
   row.set_unless_empty("source_branch", experiment.source_branch);
   row.set_unless_empty("source_commit", experiment.source_commit);
   row.set_unless_empty("node_list", node_list(experiment.nodes));
+  row.set_unless_empty("heap_layer", experiment.heap_layer);
   return row;
 }
 
@@ -280,7 +281,8 @@ Experiment to_experiment(const Row& row) {
           .quietness = quietness_in(row),
           .source_branch = row.text_or_empty("source_branch"),
           .source_commit = row.text_or_empty("source_commit"),
-          .nodes = nodes_in(row.text_or_empty("node_list"))};
+          .nodes = nodes_in(row.text_or_empty("node_list")),
+          .heap_layer = row.text_or_empty("heap_layer")};
 }
 
 Row to_row(const Build& build) {

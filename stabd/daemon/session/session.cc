@@ -423,6 +423,12 @@ void Session::continue_work() {
   for (Place& place : places_) continue_at(place);
 }
 
+bool Session::has_room() {
+  const auto may = around_.may_store();
+  if (!may) apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
+  return may.has_value();
+}
+
 void Session::continue_at(Place& place) {
   if (state_ != State::running || !busy_with<std::monostate>() || place.trial || last_) return;
   if (!place.is_ready) return;
@@ -435,8 +441,7 @@ void Session::continue_at(Place& place) {
     if (std::ranges::all_of(places_, has_finished)) end_trials("");
     return;
   }
-  if (auto may = around_.may_store(); !may)
-    return apply(Event::gave_up, may.error().message + "; 'stabctl retry' continues from here");
+  if (!has_room()) return;
   if (waits_before(place, *step)) return;
   if (!step->without_running) {
     if (!waits_for_quiet(*step)) ask_for_trial(place, *step);
@@ -739,6 +744,10 @@ void Session::worker_silent(const std::string& how, std::size_t at) {
                               place.node.node.empty() ? "(not known yet)" : place.node.node, how)};
     return;
   }
+  // E13: otherwise a retry would end in the same test run.
+  if (heap_tests_ && state_ == State::building &&
+      !keep_heap({.why_not = fmt::format("the worker {} during a test run", how)}))
+    return;
   apply(
       Event::gave_up,
       fmt::format("the worker {}: the worker was stopped, or waits for something that does not end",

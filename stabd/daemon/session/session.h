@@ -141,9 +141,10 @@ struct Place {
 // E13: the test runs that are under way.
 struct HeapTests {
   std::vector<HeapTest> all{};
-  std::size_t at = 0;                       // all[at] is under way
-  std::size_t run = 0;                      // the number of its runs that have ended
-  std::vector<results::HeapPairs> pairs{};  // of each version
+  std::vector<report::HeapLayer> decided{};  // also by earlier sessions
+  std::size_t at = 0;                        // all[at] is under way
+  std::size_t run = 0;                       // the number of its runs that have ended
+  std::vector<results::HeapPairs> pairs{};   // of each version
   std::chrono::steady_clock::time_point since{};
 
   [[nodiscard]] const HeapTest& test() const { return all[at]; }
@@ -433,6 +434,8 @@ class Session {
   void end_wait(std::chrono::nanoseconds waited, bool in_vain);
   [[nodiscard]] std::string wait_words() const;
   void continue_at(Place& place);
+  // Whether the experiment's user may store more; ends the experiment if not.
+  bool has_room();
   void end_trials(const std::string& why);
   [[nodiscard]] protocol::RunRequest request_for(const Place& place, std::uint32_t position) const;
   void ask_to_run(Place& place, protocol::RunRequest request);

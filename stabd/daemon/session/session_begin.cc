@@ -631,18 +631,18 @@ void Session::begin_when_ready(Place& place) {
 
 // E13. Nothing is tested on a cluster, because its nodes may differ.
 void Session::test_heaps(Place& place) {
-  const auto known = results::recall_heap(store_, experiment_.id, plan_);
-  if (!known) {
-    stored(std::unexpected(known.error()));
-    return;
-  }
-  // Without room for trials, nothing runs.
-  if (!plan_.layer_by_default || plan_.machines || !place.schedule->next() || !around_.may_store())
+  auto known = results::recall_heap(experiment_, plan_);
+  if (!known) return apply(Event::damaged, known.error().message);
+  if (!plan_.layer_by_default || plan_.machines || !place.schedule->next() ||
+      plan_.benchmarks.size() > results::most_heap_benchmarks)
     return begin_trials(place);
-  heap_tests_ = HeapTests{.all = heap_tests(plan_, expansion_, place.builds)};
+  // Without room for trials, nothing runs. Otherwise, trials might begin before the decisions.
+  if (!has_room()) return;
+  heap_tests_ =
+      HeapTests{.all = heap_tests(plan_, expansion_, place.builds), .decided = *std::move(known)};
   std::erase_if(heap_tests_->all, [&](const HeapTest& test) {
-    return std::ranges::find(*known, plan_.benchmarks[test.benchmark].name,
-                             &report::HeapLayer::benchmark) != known->end();
+    return std::ranges::find(heap_tests_->decided, plan_.benchmarks[test.benchmark].name,
+                             &report::HeapLayer::benchmark) != heap_tests_->decided.end();
   });
   next_heap_test(place);
 }
@@ -718,10 +718,12 @@ bool Session::keep_heap(report::HeapLayer layer) {
   plan::Benchmark& benchmark = plan_.benchmarks[heap_tests_->test().benchmark];
   layer.benchmark = benchmark.name;
   benchmark.has_layer = layer.drawn;
-  return stored(store_.add_event({.experiment = experiment_.id,
-                                  .at_ns = wall_clock_ns(),
-                                  .kind = std::string(results::heap_event),
-                                  .text = results::heap_text(layer)}));
+  const std::string words = results::heap_words(layer);
+  heap_tests_->decided.push_back(std::move(layer));
+  experiment_.heap_layer = results::heap_column(heap_tests_->decided);
+  if (!stored(store_.update_experiment(experiment_))) return false;
+  note("heap", words);
+  return true;
 }
 
 void Session::begin_trials(Place& place) {

@@ -184,7 +184,7 @@ TEST(Session, ManyBuildsWithManySourcesAreRequestedInShortLines) {
 
 // The stored decisions about the heap layer.
 std::vector<report::HeapLayer> heap_of(Around& around) {
-  return results::recall_heap(*around.store_, around.id_, around.plan_).value();
+  return results::heap_layers(around.row().heap_layer).value();
 }
 
 bool has_layer(const protocol::RunRequest& run) {
@@ -228,6 +228,11 @@ TEST(Session, TestRunsDecideAboutTheHeapLayerBeforeTheFirstTrialAndOnlyOnce) {
   EXPECT_EQ(around.row().state, "done");
   EXPECT_EQ(around.rows(), 40U);
   EXPECT_THAT(heap_of(around), SizeIs(1));
+  std::vector<std::string> logged;
+  for (const store::Event& event : around.store_->events(around.id_).value())
+    if (event.kind == "heap") logged.push_back(event.text);
+  ASSERT_THAT(logged, SizeIs(1));
+  EXPECT_THAT(logged[0], HasSubstr("built: heap blocks are random (costs "));
 }
 
 // E13
@@ -272,7 +277,7 @@ TEST(Session, WhatGoesWrongInATestRunCostsOnlyTheHeapLayer) {
 }
 
 // E13
-TEST(Session, ADecisionThatCannotBeStoredIsMadeAgain) {
+TEST(Session, ADecisionThatCannotBeStoredIsStoredBeforeTheFirstTrial) {
   Around around(with_layer);
   around.session_->start();
   around.answer_until(Kind::run);
@@ -280,15 +285,69 @@ TEST(Session, ADecisionThatCannotBeStoredIsMadeAgain) {
   around.refuse_writing(true);
   around.answer();
   EXPECT_EQ(around.session_->state(), State::paused);
+  EXPECT_THAT(heap_of(around), SizeIs(0));
   around.end_worker();
   around.refuse_writing(false);
   around.run_retry();
+  EXPECT_THAT(heap_of(around), SizeIs(1));
   around.answer_until(Kind::run);
-  EXPECT_EQ(around.session_->state(), State::building);
-  EXPECT_TRUE(around.is_test_run_);
+  EXPECT_EQ(around.session_->state(), State::running);
+  EXPECT_TRUE(has_layer(around.run_));
   around.settle();
   EXPECT_EQ(around.row().state, "done");
   EXPECT_THAT(heap_of(around), SizeIs(1));
+}
+
+// E13
+TEST(Session, TestRunsThatAreBrokenOffByAPauseOrByANewDaemonBeginAnew) {
+  for (const bool is_paused : {true, false}) {
+    Around around(with_layer);
+    around.session_->start();
+    around.answer_until(Kind::run);
+    for (int run = 0; run < 3; ++run) around.answer();
+    if (is_paused) {
+      ASSERT_TRUE(around.session_->hold(0));
+      around.end_worker();
+      EXPECT_TRUE(around.session_->finished());
+    } else {
+      around.session_->rest();
+    }
+    EXPECT_THAT(heap_of(around), SizeIs(0));
+    around.begin();
+    around.session_->start();
+    around.answer_until(Kind::run);
+    EXPECT_TRUE(around.is_test_run_);
+    EXPECT_TRUE(has_layer(around.run_)) << "the first pair begins with the layer";
+    around.settle();
+    EXPECT_EQ(around.row().state, "done");
+    ASSERT_THAT(heap_of(around), SizeIs(1));
+    EXPECT_TRUE(heap_of(around)[0].drawn);
+  }
+}
+
+// E13
+TEST(Session, AWorkerThatIsSilentInATestRunIsNotTestedAgain) {
+  Around around(with_layer);
+  around.session_->start();
+  around.answer_until(Kind::run);
+  around.session_->worker_silent("did not answer within 1 s");
+  EXPECT_EQ(around.session_->state(), State::failed);
+  around.end_worker();
+  ASSERT_THAT(heap_of(around), SizeIs(1));
+  EXPECT_EQ(heap_of(around)[0].why_not, "the worker did not answer within 1 s during a test run");
+}
+
+TEST(Session, DecisionsThatNobodyCanReadEndTheExperiment) {
+  Around around(with_layer);
+  store::Experiment row = around.row();
+  row.heap_layer = "[{}]";
+  ASSERT_TRUE(around.store_->update_experiment(row));
+  around.begin();
+  around.session_->start();
+  around.settle();
+  EXPECT_EQ(around.row().state, "failed");
+  EXPECT_THAT(around.row().reason, HasSubstr("'heap_layer'"));
+  EXPECT_EQ(around.rows(), 0U);
 }
 
 TEST(Session, WithoutRoomForTrialsNothingIsTested) {
