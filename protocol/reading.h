@@ -39,7 +39,7 @@ enum class Reading {
   logs,     // LogsReply
   look,     // LookReply
   archive,  // ExportReply
-  import,   // FindingsReply without findings; the parts are in the spool (stabd/archive)
+  import,   // FindingsReply without findings; the parts are in a file of the spool
   finish,   // FindingsReply about one experiment
   verify,   // FindingsReply about the whole database
   // PlanReply. The client's line that submits the plan follows the request, and the plan's text
@@ -70,7 +70,7 @@ struct ReadRequest {
   bool marked = false;
   std::optional<ProfileRequest> profile{};  // for a profile
   LogPlace after{};                         // for a log
-  // For an archive: its file, the database for its parts, and its user.
+  // For an archive: its file, the file for its parts (stabd/archive.h), and its user.
   std::string file{};
   std::string parts{};
   std::string name{};  // the file's name in the user's words

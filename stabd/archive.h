@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Writes an experiment to a file, which is a database of stabd with nothing else in it, and reads
 // such a file. So an archive has each column that the store has (store/rows/row.cc). An archive
-// that a client sends arrives in a Spool, and an Intake imports it.
+// that a client sends arrives in a Spool. A reader takes it apart, and an Intake imports the parts,
+// so the daemon opens no database that others made.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "protocol/lines.h"
 #include "store/reader.h"
 #include "store/records.h"
+#include "store/rows/row.h"
 #include "store/store.h"
 
 namespace stab::archive {
@@ -77,56 +79,27 @@ struct Receiver {
   std::string name{};     // the file's name in messages
 };
 
-// Verifies a file from an untrusted source and splits its experiment into parts. `parts`
-// is a database that does not exist yet. No other file in its folder may begin with its name, and
-// the folder is removed when the parts have been imported.
+// Verifies a file from an untrusted source and writes the rows of its experiment to `parts`, a file
+// that does not exist yet, which is removed when its rows have been imported.
 // If there is a `confine`, it is called before the file's content is read. After that nothing is
-// opened, and nobody else may use the file. The files of `parts` are open before.
+// opened, and nobody else may use the file.
 Result<void> take_apart(const std::string& file, const Receiver& receiver, const std::string& parts,
                         const store::Reader::Confine& confine = nullptr);
 
-// The form of an experiment in a database of its own. The functions throw Refused.
+// The parts of an archive are lines of JSON, of at most protocol::most_decoded bytes each:
+//   {"table":"trial","row":{"position":0,"attempt":0}}    a row
+//   {"table":"trial","column":"causal","text":"[0,1]"}    a piece of a text of the next row
+//   {"end":true}                                          the last line
 //
 // Invariants
-//  P1  The row with the id 1 is the experiment. This row and each row after it stands for a part,
-//      whose trials, builds and events belong to the experiment and follow those of the previous
-//      part.
-//  P2  An archive has one part.
+//  P1  The order is: the machine, if there is one, the experiment, its builds, its trials by
+//      position and attempt, its events, the machine's calibrations, the end.
+//  P2  A row has the columns of its table in the store (store/rows/row.h). It has no column that is
+//      NULL, and no id of any row: the order says what belongs together.
+//  P3  The pieces of a text come in their order and right before their row. Together they are not
+//      longer than their column allows (store/rows/bounds.h).
 
-struct Refused : std::runtime_error {
-  explicit Refused(const std::string& why, bool passes = false)
-      : std::runtime_error(why), temporary(passes) {}
-  bool temporary;  // see StoreError
-};
-
-[[noreturn]] inline void refuse(const std::string& why) {
-  throw Refused(why);
-}
-
-template <class T>
-T value_of(store::Outcome<T> outcome) {
-  if (!outcome) throw Refused(outcome.error().message, outcome.error().temporary);
-  if constexpr (!std::is_void_v<T>) return std::move(*outcome);
-}
-
-// The limits of a part.
-struct Most {
-  std::size_t trials = std::numeric_limits<std::size_t>::max();
-  std::size_t others = std::numeric_limits<std::size_t>::max();  // for builds and for events
-  // The bytes of texts, for trials, builds and events separately. A larger row is a part by itself.
-  std::size_t bytes = std::numeric_limits<std::size_t>::max();
-};
-
-inline constexpr store::Id whole = 1;
-
-// Copies the machine's row, and returns its id in `to`. A row that `to` has already stays as it is.
-store::Id copy_machine(store::Reader& from, store::Id machine, store::Store& to);
-// Adds these calibrations to a machine of `to`. Rows that `to` has already stay as they are. The
-// new rows have no experiment, so they count for every user (results/calibrations.h).
-void add_calibrations(std::vector<store::Calibration> calibrations, store::Id machine,
-                      store::Store& to);
-
-// Imports an experiment into a store that is in use, one part at a time.
+// Imports the parts of an archive into a store that is in use, a few rows at a time.
 //
 // Invariants
 //  I1  Nobody sees the experiment before it is complete (S7 of store.h). If the import is given up,
@@ -134,58 +107,71 @@ void add_calibrations(std::vector<store::Calibration> calibrations, store::Id ma
 //      because a removal would leave them.
 //  I2  The parts give nobody any rights, even if the archive took over the process that made them:
 //      the receiver decides to whom the rows belong and which ones are believed, and each row is
-//      checked before it is stored.
-//  I3  Forged parts hold up others for one step at most, and a step is short: the parts have limits
-//      (Most, TableBound, the size of their file), and so has the CPU time for reading them. The
-//      first error of the parts ends the import.
+//      checked before it is stored: to_row() must make the same row of its record.
+//  I3  Forged parts hold up others for one step at most, and a step is short: it decodes few lines
+//      and stores few rows, whatever the parts are. Their first error ends the import.
 class Intake {
  public:
-  // Opens a database that take_apart() made. Nobody may have it open.
+  // Whether the receiver may store so many bytes in addition; the error is the import's.
+  using MayStore = std::function<Result<void>(std::uint64_t bytes)>;
+
+  // Opens a file that take_apart() made.
   static store::Outcome<Intake> open(const std::string& parts, Receiver receiver);
 
-  // Adds a piece of the experiment in one small transaction (Most). Returns false when
-  // the experiment is complete. After a temporary error, which only `to` can have, it may be called
-  // again.
-  store::Outcome<bool> step(store::Store& to);
-  // The experiment's id in the store; 0 before the first step.
+  // Reads the next rows and adds them in small transactions, if `may_store` permits that or is
+  // empty. Returns false when the experiment is complete. After a temporary error, which only `to`
+  // can have, it may be called again.
+  store::Outcome<bool> step(store::Store& to, const MayStore& may_store = {});
+  // The experiment's id in the store; 0 before its row is stored.
   [[nodiscard]] store::Id id() const { return row_.id; }
   [[nodiscard]] const std::string& name() const { return row_.name; }
 
  private:
-  Intake(std::string parts, std::unique_ptr<store::Reader> from, std::uint64_t bytes,
-         store::Experiment row, Receiver receiver);
-  // These throw Refused.
-  // Counts a row of the parts. Refuses a row, or the sum of all rows, beyond the limits.
-  void count(std::string_view table, const store::Row& row);
-  void begin(store::Store& to);
-  void add_trials(store::Store& to);
-  void add_others(store::Store& to);
-  bool go_on(store::Store& to);
+  Intake(Fd file, std::uint64_t bytes, Receiver receiver);
+  // The functions below throw.
+  void read_some();
+  std::string next_line();
+  void take_line(const std::string& line);
+  void take_table(std::string_view name);
+  void begin_table(std::size_t place);
+  void take_row(const nlohmann::json& columns);
+  // Refuses the row if it or the current table is too large.
+  void count(const store::Row& row);
+  void take_experiment(store::Experiment experiment);
+  void take_trial(store::Trial trial);
+  void store_what_waits(store::Store& to);
 
-  // The counts of the rows that were read so far.
-  struct Seen {
-    struct Table {
-      std::int64_t rows = 0;
-      std::int64_t bytes = 0;  // of the texts
-    };
-    std::map<std::string_view, Table> tables{};
-    std::uint64_t bytes = 0;              // of the texts of all tables
-    std::optional<std::uint32_t> marked;  // the position of the last attempt with the mark `last`
+  // The rows of a table that were read so far.
+  struct Sum {
+    std::int64_t rows = 0;
+    std::int64_t bytes = 0;  // of the texts
+  };
+  // Rows that were read and are not stored yet.
+  struct Waiting {
+    std::vector<store::Build> builds{};
+    std::vector<store::Trial> trials{};
+    std::vector<store::Event> events{};
+    std::size_t rows = 0;     // of all kinds
+    std::uint64_t bytes = 0;  // about so many in the store
   };
 
-  // The next step of the current part.
-  enum class Stage { row, trials, others, end_of_part };
-
-  std::string parts_;  // the path
-  std::unique_ptr<store::Reader> from_;
-  std::uint64_t bytes_;  // the size of the parts' file
+  Fd file_;
+  std::uint64_t bytes_;      // the size of the file
+  std::uint64_t taken_ = 0;  // the size of the lines that were taken
+  protocol::LineBuffer lines_;
   Receiver receiver_;
-  store::Experiment row_;
-  store::Id machine_;  // the machine's id in the parts' database
-  std::string state_;  // the state that the experiment gets with the last step
-  store::Id part_;     // the current part
-  Stage stage_ = Stage::row;
-  Seen seen_{};
+  std::size_t table_ = 0;                       // the current table's place in the order of P1
+  Sum sum_{};                                   // of the current table
+  std::map<std::string, std::string> texts_{};  // of the next row, as far as they came in pieces
+  std::optional<store::Machine> machine_{};
+  store::Experiment row_{};
+  std::string state_{};  // the state that the experiment gets with the last step
+  // The position and attempt of the last trial, and the last position that has the mark `last`.
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> trial_{};
+  std::optional<std::uint32_t> marked_{};
+  std::vector<store::Calibration> calibrations_{};
+  Waiting waiting_{};
+  bool has_ended_ = false;  // the last line was taken
 };
 
 }  // namespace stab::archive

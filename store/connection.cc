@@ -17,7 +17,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <thread>
 #include <utility>
@@ -181,13 +180,13 @@ void refuse_programs(SQLite::Database& database) {
     refuse("the database has views or triggers, so stabd did not make it");
 }
 
-void distrust(sqlite3* handle, int longest) {
+void distrust(sqlite3* handle) {
   for (const auto& [option, value] : {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1),
                                       {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
                                       {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
                                       {SQLITE_DBCONFIG_ENABLE_VIEW, 0}})
     sqlite3_db_config(handle, option, value, nullptr);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, longest);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, most_of_others);
 }
 
 void begin_reading_of_others(SQLite::Database& database) {
@@ -196,12 +195,6 @@ void begin_reading_of_others(SQLite::Database& database) {
   begin_reading(database);
   check_identity(database);
   refuse_other_schema(database);
-}
-
-std::chrono::nanoseconds cpu_time_of_thread() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 // SQLite then needs no temporary files, for sorting or to undo a part of a transaction.
@@ -277,17 +270,7 @@ Connection::Connection(const std::string& path, const OfOthers& how)
                 busy_timeout_ms),
       statements_(database_) {
   if (how.opened) how.opened();
-  distrust(database_.getHandle(), how.longest > 0 ? how.longest : most_of_others);
-  if (how.time.count() > 0) {
-    // A forged file can lead SQLite to the same pages again and again, even in the schema.
-    constexpr int steps_between_looks = 100;
-    time_ = std::make_unique<Time>(Time{.most = how.time});
-    renew_time();
-    const auto is_over = [](void* time) {
-      return cpu_time_of_thread() > static_cast<const Time*>(time)->until ? 1 : 0;
-    };
-    sqlite3_progress_handler(database_.getHandle(), steps_between_looks, is_over, time_.get());
-  }
+  distrust(database_.getHandle());
   begin_reading_of_others(database_);
   if (how.at_rest) database_.exec(temporary_data_in_memory);
 }
@@ -303,16 +286,8 @@ Connection::Connection(Connection& of_others, Migrated how) : Connection(InMemor
   database_.exec(temporary_data_in_memory);
   database_.exec("PRAGMA trusted_schema = OFF");
   migrate(*this, schema_steps());
-  distrust(database_.getHandle(), most_of_others);
+  distrust(database_.getHandle());
   begin_reading_of_others(database_);
-}
-
-void Connection::renew_time() {
-  if (time_) time_->until = cpu_time_of_thread() + time_->most;
-}
-
-void Connection::keep_temporary_data_in_memory() {
-  database_.exec(temporary_data_in_memory);
 }
 
 void Connection::transaction(const std::function<void()>& action) {

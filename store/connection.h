@@ -5,11 +5,9 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,10 +96,6 @@ class Connection {
     bool at_rest = false;
     // Called when the file is open, before SQLite reads its content.
     std::function<void()> opened{};
-    // The most bytes of a text or row; 0: a limit that suits every file.
-    int longest = 0;
-    // How much CPU time of this thread reading may take until renew_time(); 0: any.
-    std::chrono::nanoseconds time{0};
   };
   Connection(const std::string& path, const OfOthers& how);
   // An empty database in memory.
@@ -115,16 +109,11 @@ class Connection {
 
   SQLite::Database& database() { return database_; }
 
-  // OfOthers::time begins again.
-  void renew_time();
-
   // BEGIN IMMEDIATE .. COMMIT; rolled back if `action` or the commit throws.
   void transaction(const std::function<void()>& action);
 
   // Makes the next transaction write at the beginning of the log, if nobody reads from the log.
   void reuse_log();
-  // From now on, no temporary files are made.
-  void keep_temporary_data_in_memory();
 
   // Stores the row with the next free id that is at least `least`, and returns the id. The caller
   // must hold a transaction.
@@ -166,13 +155,6 @@ class Connection {
   std::int64_t number(const std::string& sql, Arguments arguments = {});
 
  private:
-  // SQLite looks at it while it reads.
-  struct Time {
-    std::chrono::nanoseconds most{0};
-    std::chrono::nanoseconds until{0};
-  };
-  std::unique_ptr<Time> time_;
-
   SQLite::Database database_;
   Statements statements_;
 };

@@ -12,12 +12,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <set>
 
 #include "base/fd.h"
 #include "store/connection.h"
-#include "store/exceptions.h"
 #include "store/rows/row.h"
 #include "store/schema.h"
 #include "store/test_support.h"
@@ -263,23 +261,6 @@ TEST(FileOfOthers, WhatWouldRunInItIsRefused) {
       testing::HasSubstr("the database's schema differs from stabd's schema at the trigger t"));
   cheat(old, "DROP TRIGGER t; DROP TABLE reading; " + std::string(known_views().front()));
   EXPECT_FALSE(Reader::open_of_others(old));
-}
-
-TEST(FileOfOthers, IsReadForALimitedTime) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "some.db";
-  ASSERT_TRUE(Store::open(path));
-  const auto open = [&](std::chrono::nanoseconds time) -> Outcome<void> {
-    return guarded("cannot open", path, [&] {
-      Connection connection(path, Connection::OfOthers{.at_rest = true, .time = time});
-      connection.renew_time();
-    });
-  };
-  EXPECT_TRUE(open(std::chrono::hours(1)));
-  const auto refused = open(std::chrono::nanoseconds(1));
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr("reading it takes too long"));
-  EXPECT_FALSE(refused.error().temporary);
 }
 
 // In a process that may not open files any more.

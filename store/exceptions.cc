@@ -55,8 +55,6 @@ Reason reason_of(const SQLite::Exception& error) {
           "recover'"};
     case SQLITE_CANTOPEN:
       return {"the file cannot be opened; check that it exists and that you may read it"};
-    case SQLITE_INTERRUPT:
-      return {"reading it takes too long"};
     case SQLITE_CONSTRAINT:
       return {constraint_reason(error.getExtendedErrorCode(), error.what())};
     default:

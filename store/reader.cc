@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -32,8 +31,40 @@
 namespace stab::store {
 namespace {
 
-// Reads trials as records from a cursor; row.h does this for tables with few rows. Throws (see
-// exceptions.h).
+// Reads trials as records from a cursor, or from a row; row.cc does this for tables with few rows.
+// Throws (see exceptions.h).
+
+// The names of a row's columns, or their places in a cursor.
+template <class Key>
+struct TrialKeys {
+  std::vector<Key> plain;   // of for_each_trial_column()
+  std::vector<Key> layout;  // of for_each_layout_column()
+  Key levels{};
+  Key readings{};
+  Key reading_list{};
+  Key sample_list{};
+  Key profile{};
+  Key causal{};
+  Key node{};
+};
+
+// `key` gives the key of a column's name.
+template <class Find, class Key = std::invoke_result_t<Find, std::string_view>>
+TrialKeys<Key> trial_keys(const Find& key) {
+  TrialKeys<Key> keys{.plain = {},
+                      .layout = {},
+                      .levels = key("levels"),
+                      .readings = key("readings"),
+                      .reading_list = key("reading_list"),
+                      .sample_list = key("sample_list"),
+                      .profile = key("profile"),
+                      .causal = key("causal"),
+                      .node = key("node")};
+  for_each_trial_column([&](const auto& column) { keys.plain.push_back(key(column.name)); });
+  for_each_layout_column(
+      [&](const LayoutColumn& column, auto) { keys.layout.push_back(key(column.name)); });
+  return keys;
+}
 
 // The trials of an experiment in the order of positions and attempts. Each row's checksum is
 // checked.
@@ -48,15 +79,7 @@ class TrialRows {
   const std::map<std::string, std::string>& levels(std::string_view text);
 
   Cursor rows_;
-  std::vector<int> places_;
-  std::vector<int> layout_places_;
-  int levels_ = 0;
-  int readings_ = 0;
-  int reading_list_ = 0;
-  int sample_list_ = 0;
-  int profile_ = 0;
-  int causal_ = 0;
-  int node_ = 0;
+  TrialKeys<int> keys_;
   // Trials share few distinct texts of levels.
   std::unordered_map<std::string, std::map<std::string, std::string>> known_levels_;
 };
@@ -73,29 +96,56 @@ Status known(std::optional<Status> status, std::string_view text) {
   return *status;
 }
 
-template <class T>
+template <class From, class Key, class T>
   requires std::is_integral_v<T>
-void take(const Cursor& row, int place, T& number) {
-  number = static_cast<T>(row.integer(place));  // unsigned 64-bit numbers are stored as signed
+void take(const From& row, Key key, T& number) {
+  number = static_cast<T>(row.integer(key));  // unsigned 64-bit numbers are stored as signed
 }
-template <class T>
-void take(const Cursor& row, int place, std::optional<T>& value) {
-  const auto number = row.optional_integer(place);
+template <class From, class Key, class T>
+void take(const From& row, Key key, std::optional<T>& value) {
+  const auto number = row.optional_integer(key);
   value = number ? std::optional(static_cast<T>(*number)) : std::nullopt;
 }
-void take(const Cursor& row, int place, TrialStatus& status) {
-  status = known(trial_status(row.text(place)), row.text(place));
+template <class From, class Key>
+void take(const From& row, Key key, TrialStatus& status) {
+  status = known(trial_status(row.text(key)), row.text(key));
 }
-void take(const Cursor& row, int place, std::string& text) {
-  text = row.text(place);
+template <class From, class Key>
+void take(const From& row, Key key, std::string& text) {
+  text = row.text(key);
 }
 // A text of a layout is empty if its column is NULL.
-void take_layout(const Cursor& row, int place, std::string& text) {
-  text = row.text_or_empty(place);
+template <class From, class Key>
+void take_layout(const From& row, Key key, std::string& text) {
+  text = row.text_or_empty(key);
 }
-template <class T>
-void take_layout(const Cursor& row, int place, std::optional<T>& value) {
-  take(row, place, value);
+template <class From, class Key, class T>
+void take_layout(const From& row, Key key, std::optional<T>& value) {
+  take(row, key, value);
+}
+
+// All columns but the levels and those that take_lists() takes.
+template <class From, class Key>
+void take_columns(const From& row, const TrialKeys<Key>& keys, Trial& trial) {
+  auto key = keys.plain.begin();
+  for_each_trial_column([&](const auto& column) { take(row, *key++, trial.*column.member); });
+  key = keys.layout.begin();
+  for_each_layout_column(
+      [&](const LayoutColumn&, auto member) { take_layout(row, *key++, trial.layout.*member); });
+}
+
+template <class From, class Key>
+void take_lists(const From& row, const TrialKeys<Key>& keys, Trial& trial) {
+  read_reading_list(row.text_or_empty(keys.reading_list), trial.readings);
+  read_sample_list(row.text_or_empty(keys.sample_list), trial.samples);
+  read_profile_text(row.text_or_empty(keys.profile), trial.profile);
+  trial.causal = row.text_or_empty(keys.causal);
+  trial.node = row.text_or_empty(keys.node);
+  if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
+    refuse("the trial's causal profile is not JSON");
+  const std::string problem =
+      reading_problem(row.integer(keys.readings), static_cast<std::int64_t>(trial.readings.size()));
+  if (!problem.empty()) refuse(problem);
 }
 
 // Reads the column `levels` as a map from factor to level.
@@ -106,18 +156,7 @@ std::map<std::string, std::string> levels_in(const std::string& text) {
 TrialRows::TrialRows(sqlite3* database, Id experiment, Positions positions)
     : rows_(database, "trial", trials_sql,
             {experiment, positions.from, static_cast<std::int64_t>(positions.end)}),
-      levels_(rows_.place("levels")),
-      readings_(rows_.place("readings")),
-      reading_list_(rows_.place("reading_list")),
-      sample_list_(rows_.place("sample_list")),
-      profile_(rows_.place("profile")),
-      causal_(rows_.place("causal")),
-      node_(rows_.place("node")) {
-  for_each_trial_column([&](const auto& column) { places_.push_back(rows_.place(column.name)); });
-  for_each_layout_column([&](const LayoutColumn& column, auto) {
-    layout_places_.push_back(rows_.place(column.name));
-  });
-}
+      keys_(trial_keys([this](std::string_view column) { return rows_.place(column); })) {}
 
 const std::map<std::string, std::string>& TrialRows::levels(std::string_view text) {
   const std::string key(text);
@@ -130,28 +169,13 @@ const std::map<std::string, std::string>& TrialRows::levels(std::string_view tex
 bool TrialRows::next(Trial& trial) {
   if (!rows_.step()) return false;
   rows_.require_intact();
-  auto place = places_.begin();
-  for_each_trial_column([&](const auto& column) { take(rows_, *place++, trial.*column.member); });
-  trial.levels = levels(rows_.text(levels_));
-  std::string problem;
+  take_columns(rows_, keys_, trial);
+  trial.levels = levels(rows_.text(keys_.levels));
   try {
-    read_reading_list(rows_.text_or_empty(reading_list_), trial.readings);
-    read_sample_list(rows_.text_or_empty(sample_list_), trial.samples);
-    read_profile_text(rows_.text_or_empty(profile_), trial.profile);
-    trial.causal = rows_.text_or_empty(causal_);
-    trial.node = rows_.text_or_empty(node_);
-    if (!trial.causal.empty() && !nlohmann::json::accept(trial.causal))
-      refuse("the trial's causal profile is not JSON");
-    problem =
-        reading_problem(rows_.integer(readings_), static_cast<std::int64_t>(trial.readings.size()));
+    take_lists(rows_, keys_, trial);
   } catch (const Failure& failure) {
-    problem = failure.what();  // reported below with the trial's row
+    refuse_damaged({.table = "trial", .row = rows_.id(), .problem = failure.what()});
   }
-  if (!problem.empty()) refuse_damaged({.table = "trial", .row = rows_.id(), .problem = problem});
-  place = layout_places_.begin();
-  for_each_layout_column([&](const LayoutColumn&, auto member) {
-    take_layout(rows_, *place++, trial.layout.*member);
-  });
   return true;
 }
 
@@ -381,6 +405,15 @@ Reader::Experiments all_experiments(Connection& connection) {
 
 }  // namespace
 
+Trial to_trial(const Row& row) {
+  static const auto keys = trial_keys([](std::string_view column) { return column; });
+  Trial trial;
+  take_columns(row, keys, trial);
+  trial.levels = levels_in(row.text(keys.levels));
+  take_lists(row, keys, trial);
+  return trial;
+}
+
 std::string structure_refusal(std::string_view problem) {
   return fmt::format(
       "the database is damaged, so nothing is stored and nothing runs: stop stabd, then save what "
@@ -426,20 +459,6 @@ Outcome<std::unique_ptr<Reader>> Reader::open_of_others(const std::string& path,
     check_bounds(connection->database());
     return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
   });
-}
-
-Outcome<std::unique_ptr<Reader>> Reader::open_unchecked(const std::string& path) {
-  return guarded("cannot open the database", path, [&] {
-    constexpr std::chrono::seconds time{1};
-    auto connection = std::make_unique<Connection>(
-        path, Connection::OfOthers{.at_rest = true, .longest = longest_row(), .time = time});
-    check_version(connection->database());
-    return std::unique_ptr<Reader>(new Reader(path, std::move(connection), nullptr));
-  });
-}
-
-void Reader::renew_time() {
-  connection_->renew_time();
 }
 
 Outcome<std::vector<Damage>> Reader::verify(std::optional<Id> experiment) {
@@ -518,40 +537,6 @@ Outcome<std::vector<Calibration>> Reader::calibrations(Id machine) {
   return reading(fmt::format("the calibrations of machine {}", machine), path_, [&] {
     return collect(*connection_, "calibration", "WHERE machine = ? ORDER BY at_ns, id", machine,
                    to_calibration);
-  });
-}
-
-// SQLite would have to sort whole builds, so the ids are read and sorted first.
-Outcome<void> Reader::for_each_build(Id experiment, std::int64_t most,
-                                     const std::function<bool(const Build&)>& row) {
-  return reading(fmt::format("the builds of experiment {}", experiment), path_, [&] {
-    const Connection::Ids found =
-        connection_->ids("build", "WHERE id IN (SELECT id FROM build WHERE experiment = ? LIMIT ?)",
-                         {experiment, most});
-    if (!found.complete) refuse("the table build is damaged");
-    bool more = true;
-    for (const Id id : found.ids) {
-      connection_->select("build", "WHERE id = ?", {id}, [&](const Stored& stored) {
-        more = row(to_build(stored.row));
-        return false;
-      });
-      if (!more) return;
-    }
-  });
-}
-
-Outcome<void> Reader::for_each_calibration(Id machine,
-                                           const std::function<bool(const Calibration&)>& row) {
-  return reading(fmt::format("the calibrations of machine {}", machine), path_, [&] {
-    connection_->select("calibration", "WHERE machine = ? ORDER BY at_ns", {machine},
-                        [&](const Stored& stored) { return row(to_calibration(stored.row)); });
-  });
-}
-
-Outcome<void> Reader::for_each_event(Id experiment, const std::function<bool(const Event&)>& row) {
-  return reading(fmt::format("the events of experiment {}", experiment), path_, [&] {
-    connection_->select("event", "WHERE experiment = ? ORDER BY id", {experiment},
-                        [&](const Stored& stored) { return row(to_event(stored.row)); });
   });
 }
 

@@ -46,12 +46,6 @@ class Reader {
   using Confine = std::function<Result<void>()>;
   static Outcome<std::unique_ptr<Reader>> open_of_others(const std::string& path,
                                                          const Confine& confine = nullptr);
-  // Opens such a file of this version without looking at its rows. Each row that the caller uses
-  // needs a check (refusal_of() in rows/bounds.h). Nobody may change the file, and a log beside it
-  // is ignored. Opening and reading fail when they have taken a second of this thread's CPU time:
-  // for more, call renew_time().
-  static Outcome<std::unique_ptr<Reader>> open_unchecked(const std::string& path);
-  void renew_time();
   virtual ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -136,13 +130,6 @@ class Reader {
 
   Outcome<std::vector<Calibration>> calibrations(Id machine);  // oldest first
   Outcome<std::vector<Event>> events(Id experiment);  // oldest first; 0 gives the daemon's own
-  // Builds, calibrations and events one by one, until `row` returns false, so that the caller can
-  // limit how much it reads from a file that was not checked. At most `most` builds are read.
-  Outcome<void> for_each_build(Id experiment, std::int64_t most,
-                               const std::function<bool(const Build&)>& row);
-  Outcome<void> for_each_calibration(Id machine,
-                                     const std::function<bool(const Calibration&)>& row);
-  Outcome<void> for_each_event(Id experiment, const std::function<bool(const Event&)>& row);
 
  protected:
   // `held` is released after the connection is closed.

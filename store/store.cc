@@ -63,8 +63,12 @@ Store::Store(const std::string& path, std::unique_ptr<Connection> connection,
 
 Store::~Store() = default;
 
-std::uint64_t Store::bytes_of_users(const std::function<bool(std::uint32_t uid)>& is) const {
-  return sizes_->of_users(is);
+BytesOfAccount Store::bytes_of_account(std::uint32_t uid) const {
+  return sizes_->of_account(uid);
+}
+
+void Store::use_accounts(AccountOf account_of) {
+  sizes_->use_accounts(std::move(account_of));
 }
 
 std::uint64_t Store::bytes_of_experiment(Id experiment) const {
@@ -180,6 +184,7 @@ Outcome<Id> Store::add_experiment(const Experiment& experiment) {
 Outcome<void> Store::update_experiment(const Experiment& experiment) {
   auto written = write(fmt::format("experiment {}", experiment.id), [&] {
     connection().update("experiment", experiment.id, to_row(experiment));
+    sizes_->use_state(experiment.id, experiment.state);
   });
   if (written) now_stored(experiment);
   return written;
@@ -421,11 +426,6 @@ Id Store::last_removed() {
   return last_removed_in(connection().meta(last_removed_key));
 }
 
-Outcome<void> Store::open_no_more_files() {
-  return guarded("cannot keep temporary data in memory", path(),
-                 [&] { connection().keep_temporary_data_in_memory(); });
-}
-
 Outcome<bool> Store::empty_log() {
   return guarded("cannot empty the log", path(), [&] {
     SQLite::Database& database = connection().database();
@@ -447,6 +447,7 @@ Outcome<void> Store::begin_removal(Id experiment, std::string_view why) {
     if (row.values().empty()) refuse(fmt::format("there is no experiment {}", experiment));
     row.set("state", being_removed);
     connection().update("experiment", experiment, row);
+    sizes_->use_state(experiment, being_removed);
     add_own_event(connection(), removal_event, why);
   });
   if (written && summaries_) summaries_->forget(experiment);

@@ -43,6 +43,15 @@ inline constexpr std::int64_t bytes_of_removal = std::int64_t{256} << 10;
 // more of them than a piece of a removal has.
 inline constexpr std::int64_t piece_of_retry = 1000;
 
+// The number of the account to which a user belongs.
+using AccountOf = std::function<std::uint32_t(std::uint32_t uid)>;
+
+// The approximate size of the experiments of all users of an account.
+struct BytesOfAccount {
+  std::uint64_t all = 0;
+  std::uint64_t hidden = 0;  // those that nobody sees yet, or that are being removed (S7)
+};
+
 class Sizes;
 class Summaries;
 
@@ -82,10 +91,6 @@ class Store : public Reader {
   // Whether somebody paused the whole queue. To pause or resume it stores the new state and an event about it.
   Outcome<bool> is_queue_paused();
   Outcome<void> pause_queue(bool paused, const Event& event);
-
-  // From now on, the store makes and opens no more files: its own ones are open, and temporary data
-  // stays in memory.
-  Outcome<void> open_no_more_files();
 
   // Empties the write-ahead log, which still has removed rows. Returns false, and leaves it, if
   // another process is reading now.
@@ -144,11 +149,13 @@ class Store : public Reader {
   // again.
   Outcome<void> reopen(Id experiment, std::uint32_t from, std::uint32_t end);
 
-  // The approximate size of the experiments of all users for whom is() returns true, or of one
-  // experiment. Rows that nobody sees yet, or that are still being removed, count, too.
-  [[nodiscard]] std::uint64_t bytes_of_users(
-      const std::function<bool(std::uint32_t uid)>& is) const;
+  // The approximate size of the experiments of this user's account, or of one experiment. Neither
+  // visits all experiments.
+  [[nodiscard]] BytesOfAccount bytes_of_account(std::uint32_t uid) const;
   [[nodiscard]] std::uint64_t bytes_of_experiment(Id experiment) const;
+  // Says which users share an account; without this call, each user has one. Call it again whenever
+  // `account_of` gives other answers than before.
+  void use_accounts(AccountOf account_of);
 
   // All experiments without their plans, which stay in memory after the first call; later damage to
   // a row is found only when the row itself is read. Use the result before the next call of this

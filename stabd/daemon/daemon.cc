@@ -114,7 +114,7 @@ class Daemon::Around final : public Surroundings {
   }
   void retry_later() override { daemon_.look_again_later(); }
 
-  Result<void> may_store() override { return daemon_.may_store(experiment().uid, 0); }
+  Result<void> may_store() override { return daemon_.may_run_on(experiment().uid); }
   std::string cache(const store::Experiment& experiment) override {
     return daemon_.workshop_.cache_of(experiment);
   }
@@ -263,6 +263,8 @@ Result<void> Daemon::prepare() {
   if (!damage) return fail(damage.error().message);
   heed_damage(*damage);
 
+  accounts_.tell(
+      [this] { store_->use_accounts([this](std::uint32_t uid) { return accounts_.of(uid); }); });
   if (auto prepared = workshop_.prepare(); !prepared) return prepared;
   if (const auto taken = allocations_.take_over(); !taken)
     spdlog::warn("{}", taken.error().message);
@@ -445,16 +447,34 @@ Result<void> Daemon::has_room(std::uint32_t uid, std::size_t plan_bytes) const {
 }
 
 Result<void> Daemon::may_store(std::uint32_t uid, std::uint64_t more) const {
-  if (queue_.is_trusted(uid)) return {};
-  const std::uint64_t bytes = more + store_->bytes_of_users([&](std::uint32_t other) {
-    return accounts_.is_same(other, uid);
-  });
+  return within_limit(uid, store_->bytes_of_account(uid).all + more);
+}
+
+Result<void> Daemon::may_import(std::uint32_t uid, std::uint64_t more) const {
+  const bool runs = session_ && accounts_.is_same(session_->experiment().uid, uid);
+  return within_limit(uid, store_->bytes_of_account(uid).all + more,
+                      runs ? session_->bytes_to_come() : 0);
+}
+
+Result<void> Daemon::may_run_on(std::uint32_t uid) const {
+  const auto stored = store_->bytes_of_account(uid);
+  return within_limit(uid, stored.all - stored.hidden);
+}
+
+Result<void> Daemon::within_limit(std::uint32_t uid, std::uint64_t bytes,
+                                  std::uint64_t to_come) const {
   const std::uint64_t most = options_.limits.stored_bytes_of_user;
-  if (bytes <= most) return {};
-  return fail(fmt::format(
-      "the experiments of user {} take {} in the database, but limits.stored_bytes_of_user allows "
-      "{}: remove some with 'stabctl rm' ('stabctl list' shows their sizes)",
-      uid, about_bytes(bytes), format_bytes(most)));
+  if (queue_.is_trusted(uid) || (bytes <= most && to_come <= most - bytes)) return {};
+  const std::string also =
+      to_come == 0 ? ""
+                   : fmt::format(", and the one that is running will take about {} more",
+                                 about_bytes(to_come));
+  return fail(
+      fmt::format("the experiments of user {} take {} in the database{}, but "
+                  "limits.stored_bytes_of_user allows {}: {}remove some with 'stabctl rm' "
+                  "('stabctl list' shows their sizes)",
+                  uid, about_bytes(bytes), also, format_bytes(most),
+                  to_come == 0 ? "" : "import the archive when it has ended, or "));
 }
 
 void Daemon::read_submission(Connection& client, const std::string& line) {

@@ -87,6 +87,12 @@ class Daemon final : private Ending::Steps, private WorkerEvents, private Reader
   [[nodiscard]] Result<void> has_room(std::uint32_t uid, std::size_t plan_bytes) const;
   // Whether this user may store `more` bytes in addition.
   [[nodiscard]] Result<void> may_store(std::uint32_t uid, std::uint64_t more) const;
+  // The same for rows of an import, which leaves room for the rest of the user's running
+  // experiment.
+  [[nodiscard]] Result<void> may_import(std::uint32_t uid, std::uint64_t more) const;
+  // Whether the user's running experiment may store another trial. Unfinished imports and removals
+  // never keep it from that.
+  [[nodiscard]] Result<void> may_run_on(std::uint32_t uid) const;
 
   // The requests of users about experiments (daemon.cc). The caller has checked that the user
   // may act on the experiment: its owner, root and the daemon's own user may.
@@ -113,6 +119,10 @@ class Daemon final : private Ending::Steps, private WorkerEvents, private Reader
   Result<void> prepare();
   Result<void> open_loop();
   [[nodiscard]] Submitter submitter(std::uint32_t uid) const;
+  // Whether the user's limit permits so many bytes, and those that the running experiment is still
+  // to store.
+  [[nodiscard]] Result<void> within_limit(std::uint32_t uid, std::uint64_t bytes,
+                                          std::uint64_t to_come = 0) const;
   // The daemon as a service.
   Result<void> listen();
   Result<void> make_socket();

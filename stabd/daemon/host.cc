@@ -67,7 +67,15 @@ void Accounts::look_again() {
       now.st_size == seen_.st_size)
     return;
   seen_ = now;
-  if (const auto text = read_file(path_, most_bytes)) read(*text, known_user);
+  const auto text = read_file(path_, most_bytes);
+  if (!text) return;
+  read(*text, known_user);
+  if (changed_) changed_();
+}
+
+void Accounts::tell(std::function<void()> changed) {
+  changed_ = std::move(changed);
+  changed_();
 }
 
 // A line is "ada:100000:65536", or has her user id instead of her name. Other lines are skipped.

@@ -44,6 +44,8 @@ class Accounts {
     return of(one) == of(other);
   }
   void look_again();
+  // `changed` is called now, and whenever look_again() has read a changed file.
+  void tell(std::function<void()> changed);
 
  private:
   void read(std::string_view text, const UidOf& uid_of);
@@ -54,6 +56,7 @@ class Accounts {
   };
   std::string path_;
   std::uint32_t owner_;
+  std::function<void()> changed_{};
   struct stat seen_{};
   std::map<std::uint32_t, Range> ranges_;  // by first id; ranges don't overlap
 };

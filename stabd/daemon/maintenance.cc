@@ -46,10 +46,7 @@ void Imports::give_up(const Asker& client) {
 
 store::Outcome<void> Imports::go_on() {
   Import& import = imports_.front();
-  const auto may = import.may_store();
-  const auto more =
-      may ? import.intake.step(store_)
-          : std::unexpected(store::StoreError{.message = may.error().message, .temporary = false});
+  const auto more = import.intake.step(store_, import.may_store);
   if (!more && more.error().temporary) {
     imports_.pass();  // other imports may still succeed
     return std::unexpected(more.error());

@@ -41,19 +41,19 @@ class Leavings {
   std::unique_ptr<Timer> timer_;  // runs while there are files
 };
 
-// Imports of archives that a reader has verified and split into parts. The store takes the parts
-// piece by piece, and accounts take turns.
+// Imports of archives that a reader has verified and taken apart. The store takes the rows piece by
+// piece, and accounts take turns.
 class Imports {
  public:
   // An import that is given up leaves its rows to `upkeep`.
   Imports(store::Store& store, upkeep::Upkeep& upkeep, const Accounts& accounts)
       : store_(store), upkeep_(upkeep), accounts_(accounts) {}
 
-  // Whether the user of an import may store any more.
-  using MayStore = std::function<Result<void>()>;
+  using MayStore = archive::Intake::MayStore;
   // Adds the import of a client's archive. `spool` has the archive's parts. It is the client's own
-  // one, which is released when the client is answered. `may_store` is asked before each piece,
-  // because the rows may be larger than the archive, and other experiments of the user grow, too.
+  // one, which is released when the client is answered. `may_store` is asked before each piece is
+  // stored, because the rows may be larger than the archive, and other experiments of the user
+  // grow, too.
   Result<void> begin(Asker& client, const archive::Receiver& receiver,
                      std::shared_ptr<archive::Spool>& spool, MayStore may_store);
   // Call this if the client goes before its answer.

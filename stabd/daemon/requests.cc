@@ -643,8 +643,8 @@ void handle_request(Daemon& daemon, Connection& connection, const std::string& l
   if (reply) connection.send(std::move(*reply));
 }
 
-// Archives that clients send: they come in pieces, a reader verifies them and splits them into parts,
-// and the store takes the parts (maintenance.h).
+// Archives that clients send: they come in pieces, a reader verifies them and takes them apart, and
+// the store takes the rows (maintenance.h).
 
 Result<std::optional<protocol::ImportReply>> Daemon::import(
     Connection& client, const protocol::ImportRequest& request) {
@@ -691,10 +691,10 @@ void Daemon::verify_import(Connection& client, std::string name) {
 
 Result<void> Daemon::begin_import(Connection& client) {
   const Peer& peer = client.peer();
-  if (auto may = may_store(peer.uid, client.spool->bytes()); !may) return may;
+  if (auto may = may_import(peer.uid, client.spool->bytes()); !may) return may;
   return maintenance_.import(
       client, {.uid = peer.uid, .gid = peer.gid, .believed = queue_.is_trusted(peer.uid)},
-      client.spool, [this, uid = peer.uid] { return may_store(uid, 0); });
+      client.spool, [this, uid = peer.uid](std::uint64_t more) { return may_import(uid, more); });
 }
 
 }  // namespace stab::daemon

@@ -28,8 +28,8 @@ void keep_within(const Bounds& bounds);
 // on it may only use memory, the time and its open descriptors; every other system call fails.
 Result<void> only_compute(std::uint32_t uid, std::uint32_t gid);
 
-// The same for a process with an open database: it may also lock its open files, write them to the
-// disk, and ask for the size of a file.
+// The same for a process that reads an open database: it may also lock its open files, and ask for
+// the size of a file.
 Result<void> only_use_open_files(std::uint32_t uid, std::uint32_t gid);
 
 // Descriptor 3 is a file with the request (protocol/reading.h), which the answer replaces. Returns

@@ -141,17 +141,6 @@ void check_bounds(SQLite::Database& database) {
   }
 }
 
-int longest_row() {
-  constexpr std::int64_t of_numbers = 64 * kib;  // more than all numbers of a row
-  std::int64_t longest = 0;
-  for (const TextBound& table : bounds) {
-    std::int64_t bytes = of_numbers;
-    for (const TextBound& each : bounds_of(table.table)) bytes += each.most;
-    longest = std::max(longest, bytes);
-  }
-  return static_cast<int>(longest);
-}
-
 std::string refusal_of(std::string_view table, const Row& row) {
   for (const TextBound& each : bounds_of(table)) {
     const auto found = row.values().find(each.column);

@@ -35,9 +35,6 @@ std::span<const TableBound> table_bounds();
 // exceptions.h).
 void check_bounds(SQLite::Database& database);
 
-// The bytes of the largest row that has no text beyond its limit.
-int longest_row();
-
 class Row;
 // Why a row of such a file is not stored: a text is longer than its column allows. "" if it is
 // stored.

@@ -132,6 +132,14 @@ std::int64_t Row::checksum(std::string_view table) const {
   return text.value();
 }
 
+std::int64_t Row::bytes() const {
+  std::int64_t bytes = bytes_of_numbers;
+  for (const auto& [column, value] : values_)
+    if (const auto* text = std::get_if<std::string>(&value))
+      bytes += static_cast<std::int64_t>(text->size());
+  return bytes;
+}
+
 namespace {
 
 // SQLite has no unsigned 64-bit integers, so the same bits are stored as a signed one.

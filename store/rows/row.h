@@ -41,6 +41,9 @@ class ChecksumText {
 
 using Value = std::variant<std::monostate, std::int64_t, double, std::string>;
 
+// About the size of the numbers of any row, and of its entries in indexes.
+inline constexpr std::int64_t bytes_of_numbers = 200;
+
 class Row {
  public:
   void set(std::string_view column, std::int64_t value) { put(column, value); }
@@ -65,6 +68,8 @@ class Row {
   [[nodiscard]] const std::map<std::string, Value, std::less<>>& values() const { return values_; }
 
   [[nodiscard]] std::int64_t checksum(std::string_view table) const;
+  // The row's approximate size in the database.
+  [[nodiscard]] std::int64_t bytes() const;
 
  private:
   void put(std::string_view column, Value value);
@@ -73,8 +78,8 @@ class Row {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-// Converts records to rows and back; reader.cc reads trials. The connection sets the column `id`.
-// Throws (see exceptions.h).
+// Converts records to rows and back. The connection sets the column `id`. A number that is too
+// large for its member loses its upper bits. Throws (see exceptions.h).
 Row to_row(const Machine& machine);
 Row to_row(const Experiment& experiment);
 Row to_row(const Build& build);
@@ -85,6 +90,7 @@ Row to_row(const Event& event);
 Machine to_machine(const Row& row);
 Experiment to_experiment(const Row& row);
 Build to_build(const Row& row);
+Trial to_trial(const Row& row);  // in reader.cc
 Calibration to_calibration(const Row& row);
 Event to_event(const Row& row);
 

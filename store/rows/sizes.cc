@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "store/exceptions.h"
 #include "store/rows/bounds.h"
@@ -16,17 +15,16 @@
 namespace stab::store {
 namespace {
 
-constexpr std::int64_t of_numbers = 200;  // for the numbers of any row, and its entries in indexes
-
 std::int64_t bytes_of_plan(const Experiment& experiment) {
-  return of_numbers + static_cast<std::int64_t>(experiment.name.size() + experiment.plan.size() +
-                                                experiment.directory.size());
+  return bytes_of_numbers +
+         static_cast<std::int64_t>(experiment.name.size() + experiment.plan.size() +
+                                   experiment.directory.size());
 }
 
 // The size of the experiment's rows in this table. If they can't be read, they count as 0 bytes;
 // that does no harm, because nothing is stored in a damaged file.
 std::int64_t count_rows(Connection& connection, const char* table, Id experiment) {
-  std::string row = fmt::to_string(of_numbers);
+  std::string row = fmt::to_string(bytes_of_numbers);
   for (const TextBound& each : text_bounds())
     if (each.table == table)
       row += fmt::format(" + coalesce(length(CAST({} AS BLOB)), 0)", each.column);
@@ -87,29 +85,40 @@ void Sizes::load(Connection& connection) {
       return false;
     });
   }
+  const std::string hidden(being_removed);
+  for (const Id id : connection.ids("experiment", "WHERE state = ?", {hidden}).ids)
+    for (auto* sizes : {&known_, &counted_})
+      if (const auto size = sizes->find(id); size != sizes->end()) size->second.hidden = true;
+  count_all();
   begin();
 }
 
 void Sizes::add_experiment(const Experiment& experiment, Id id) {
-  noted_[id] = Size{.uid = experiment.uid, .bytes = bytes_of_plan(experiment)};
+  noted_[id] = Size{.uid = experiment.uid,
+                    .bytes = bytes_of_plan(experiment),
+                    .hidden = experiment.state == being_removed};
 }
 
-std::int64_t Sizes::bytes_of_row(const Row& row) {
-  std::int64_t bytes = of_numbers;
-  for (const auto& [column, value] : row.values())
-    if (const auto* text = std::get_if<std::string>(&value))
-      bytes += static_cast<std::int64_t>(text->size());
-  return bytes;
-}
-
-void Sizes::add(Id experiment, std::int64_t bytes) {
+Sizes::Size* Sizes::note(Id experiment) {
   auto noted = noted_.find(experiment);
   if (noted == noted_.end()) {
     const auto known = known_.find(experiment);
-    if (known == known_.end()) return;  // a damaged experiment
+    if (known == known_.end()) return nullptr;  // a damaged experiment
     noted = noted_.emplace(experiment, known->second).first;
   }
-  if (noted->second) noted->second->bytes = std::max<std::int64_t>(0, noted->second->bytes + bytes);
+  return noted->second ? &*noted->second : nullptr;
+}
+
+void Sizes::use_state(Id experiment, std::string_view state) {
+  const bool hidden = state == being_removed;
+  const auto known = known_.find(experiment);
+  if (known != known_.end() && known->second.hidden == hidden) return;
+  if (Size* const size = note(experiment)) size->hidden = hidden;
+}
+
+void Sizes::add(Id experiment, std::int64_t bytes) {
+  if (Size* const size = note(experiment))
+    size->bytes = std::max<std::int64_t>(0, size->bytes + bytes);
 }
 
 void Sizes::write(Connection& connection) {
@@ -132,10 +141,13 @@ void Sizes::write(Connection& connection) {
 
 void Sizes::committed() {
   for (const auto& [experiment, size] : noted_) {
-    if (size)
+    if (const auto known = known_.find(experiment); known != known_.end()) count(known->second, -1);
+    if (size) {
       known_[experiment] = *size;
-    else
+      count(*size, 1);
+    } else {
       known_.erase(experiment);
+    }
   }
   counted_.clear();
   begin();
@@ -146,11 +158,27 @@ std::uint64_t Sizes::of_experiment(Id experiment) const {
   return known == known_.end() ? 0 : static_cast<std::uint64_t>(known->second.bytes);
 }
 
-std::uint64_t Sizes::of_users(const std::function<bool(std::uint32_t uid)>& is) const {
-  std::uint64_t bytes = 0;
-  for (const auto& [experiment, size] : known_)
-    if (is(size.uid)) bytes += static_cast<std::uint64_t>(size.bytes);
-  return bytes;
+void Sizes::count(const Size& size, std::int64_t sign) {
+  const auto sum = sums_.try_emplace(account_of_(size.uid)).first;
+  const auto bytes = static_cast<std::uint64_t>(sign * size.bytes);  // modulo 2^64
+  sum->second.all += bytes;
+  if (size.hidden) sum->second.hidden += bytes;
+  if (sum->second.all == 0) sums_.erase(sum);
+}
+
+void Sizes::count_all() {
+  sums_.clear();
+  for (const auto& [experiment, size] : known_) count(size, 1);
+}
+
+void Sizes::use_accounts(AccountOf account_of) {
+  account_of_ = std::move(account_of);
+  count_all();
+}
+
+BytesOfAccount Sizes::of_account(std::uint32_t uid) const {
+  const auto sum = sums_.find(account_of_(uid));
+  return sum == sums_.end() ? BytesOfAccount() : sum->second;
 }
 
 }  // namespace stab::store

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "store/connection.h"
 #include "store/records.h"
@@ -28,24 +29,32 @@ class Sizes {
   // drops what was noted.
   void begin();
   void add_experiment(const Experiment& experiment, Id id);
+  void use_state(Id experiment, std::string_view state);
   void add(Id experiment, std::int64_t bytes);  // negative if rows were removed
-  void add_row(const Row& row) { add(row.integer("experiment"), bytes_of_row(row)); }
-  void remove_row(const Row& row) { add(row.integer("experiment"), -bytes_of_row(row)); }
+  void add_row(const Row& row) { add(row.integer("experiment"), row.bytes()); }
+  void remove_row(const Row& row) { add(row.integer("experiment"), -row.bytes()); }
   void remove_experiment(Id experiment) { noted_[experiment].reset(); }
   void write(Connection& connection);
   void committed();
 
   [[nodiscard]] std::uint64_t of_experiment(Id experiment) const;
-  [[nodiscard]] std::uint64_t of_users(const std::function<bool(std::uint32_t uid)>& is) const;
+  // See Store::use_accounts(). A sum is kept for each account, so nobody visits all experiments.
+  void use_accounts(AccountOf account_of);
+  [[nodiscard]] BytesOfAccount of_account(std::uint32_t uid) const;
 
  private:
   struct Size {
     std::uint32_t uid = 0;
     std::int64_t bytes = 0;
     bool has_row = false;
+    bool hidden = false;  // nobody sees the experiment (S7 of store.h)
   };
-  static std::int64_t bytes_of_row(const Row& row);
+  Size* note(Id experiment);  // the size after the transaction; nullptr if there is none
+  void count(const Size& size, std::int64_t sign);
+  void count_all();
 
+  AccountOf account_of_ = std::identity();
+  std::map<std::uint32_t, BytesOfAccount> sums_;  // of known_, by account
   std::map<Id, Size> known_;
   // Sizes after the transaction; nothing if the experiment is removed.
   std::map<Id, std::optional<Size>> noted_;

@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <string>
+#include <vector>
+
 #include "store/recover.h"
 #include "store/schema.h"
 #include "store/test_support.h"
@@ -13,9 +16,7 @@ namespace {
 class SizesTest : public WithStore {
  protected:
   std::uint64_t size() const { return store_->bytes_of_experiment(experiment_); }
-  std::uint64_t of_user(std::uint32_t uid) const {
-    return store_->bytes_of_users([uid](std::uint32_t each) { return each == uid; });
-  }
+  std::uint64_t of_user(std::uint32_t uid) const { return store_->bytes_of_account(uid).all; }
   void fill(int trials) {
     for (std::uint32_t position = 0; std::cmp_less(position, trials); ++position) {
       Trial trial = example_trial(experiment_, position);
@@ -57,11 +58,69 @@ TEST_F(SizesTest, AreThoseOfUsers) {
   EXPECT_EQ(of_user(example_experiment().uid), size());
   EXPECT_EQ(of_user(theirs.uid), store_->bytes_of_experiment(other));
   EXPECT_EQ(of_user(theirs.uid + 1), 0U);
-  EXPECT_EQ(store_->bytes_of_users([](std::uint32_t) { return true; }),
-            size() + store_->bytes_of_experiment(other));
   // Rows that nobody sees, because they are not complete or are being removed, take up space, too.
   ASSERT_TRUE(store_->begin_removal(other, "somebody removed it"));
   EXPECT_GT(of_user(theirs.uid), 0U);
+}
+
+// Users with odd numbers below 100 are one account, and those with even numbers are another one.
+TEST_F(SizesTest, OfAnAccountAreASumThatFollowsEachChange) {
+  std::vector<Id> ids;
+  for (std::uint32_t uid = 1; uid <= 6; ++uid) {
+    Experiment each = example_experiment();
+    each.uid = uid;
+    ids.push_back(store_->add_experiment(each).value());
+    ASSERT_TRUE(store_->add_trial(example_trial(ids.back(), uid)));
+  }
+  const auto of_all = [&](const std::vector<std::size_t>& which) {
+    std::uint64_t bytes = 0;
+    for (const std::size_t i : which) bytes += store_->bytes_of_experiment(ids.at(i));
+    return bytes;
+  };
+  const auto odd = [](std::uint32_t uid) { return uid < 100 ? uid % 2 : uid; };
+  EXPECT_EQ(of_user(3), of_all({2}));
+  store_->use_accounts(odd);
+  EXPECT_EQ(of_user(3), of_all({0, 2, 4}));
+  EXPECT_EQ(of_user(77), of_user(1)) << "an account has users without experiments, too";
+  const std::uint64_t even = of_user(2);
+  ASSERT_TRUE(store_->add_event({.experiment = ids.at(2), .text = std::string(5000, 'x')}));
+  EXPECT_EQ(of_user(1), of_all({0, 2, 4}));
+  EXPECT_EQ(of_user(2), even);
+  EXPECT_FALSE(store_->add_trial(example_trial(ids.at(2), 3))) << "it is there already";
+  EXPECT_EQ(of_user(1), of_all({0, 2, 4}));
+  ASSERT_TRUE(store_->begin_removal(ids.at(0), "somebody removed it"));
+  while (store_->go_on_with_removal(ids.at(0)).value()) {
+  }
+  EXPECT_EQ(of_user(1), of_all({2, 4}));
+  reopen();
+  EXPECT_EQ(of_user(3), of_all({2})) << "a new store knows no accounts";
+  store_->use_accounts(odd);
+  EXPECT_EQ(of_user(1), of_all({2, 4}));
+}
+
+// An import adds a hidden experiment and shows it at its end.
+TEST_F(SizesTest, OfWhatNobodySeesAreASumOfTheirOwn) {
+  const auto hidden = [&] { return store_->bytes_of_account(example_experiment().uid).hidden; };
+  fill(2);
+  EXPECT_EQ(hidden(), 0U);
+  Experiment row = example_experiment();
+  row.state = being_removed;
+  row.id = store_->add_experiment(row).value();
+  ASSERT_TRUE(store_->add_trial(example_trial(row.id, 0)));
+  EXPECT_EQ(hidden(), store_->bytes_of_experiment(row.id));
+  reopen();
+  EXPECT_EQ(hidden(), store_->bytes_of_experiment(row.id));
+  EXPECT_EQ(of_user(row.uid), size() + hidden());
+  row.state = "done";
+  ASSERT_TRUE(store_->update_experiment(row));
+  EXPECT_EQ(hidden(), 0U);
+  EXPECT_EQ(of_user(row.uid), size() + store_->bytes_of_experiment(row.id));
+  ASSERT_TRUE(store_->begin_removal(row.id, "somebody removed it"));
+  EXPECT_EQ(hidden(), store_->bytes_of_experiment(row.id));
+  while (store_->go_on_with_removal(row.id).value()) {
+  }
+  EXPECT_EQ(hidden(), 0U);
+  EXPECT_EQ(of_user(row.uid), size());
 }
 
 TEST_F(SizesTest, DoNotCountWhatWasNotStored) {

@@ -359,6 +359,28 @@ TEST_F(LargeArchives, ThatAreNotReadHaveABoundOnTheDisk) {
   EXPECT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
 }
 
+// The experiment would take far more than the limit, although the archive alone has room enough.
+TEST_F(LargeArchives, LeaveRoomForTheRunningExperimentOfTheirUser) {
+  ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
+  ASSERT_EQ(as(ada, {"rm", "2"}).code, 0);
+  ASSERT_TRUE(comes_to_be("SELECT count(*) FROM experiment WHERE id = 2", "0"));
+  restart("[limits]\nimport_bytes_of_user = \"1GiB\"\nstored_bytes_of_user = \"16MiB\"\n");
+  lab_.write("61234/long.toml",
+             "[experiment]\nname = \"long\"\n[[benchmark]]\nname = \"b\"\nrun = [\"sleep\", "
+             "\"0.1\"]\nrepetitions = 100000\n");
+  ASSERT_EQ(as(ada, {"submit", lab_.path("61234/long.toml")}).code, 0);
+  ASSERT_TRUE(comes_to_be("SELECT count(*) > 3 FROM trial WHERE experiment = 3", "1"));
+  const Output refused = as(ada, {"import", file_of(ada)});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("and the one that is running will take about"));
+  EXPECT_THAT(refused.err, HasSubstr("limits.stored_bytes_of_user allows 16 MiB: import the "
+                                     "archive when it has ended"));
+  EXPECT_EQ(stored("SELECT state FROM experiment WHERE id = 3"), "running\n");
+  ASSERT_EQ(as(ada, {"cancel", "3"}).code, 0);
+  const Output imported = as(ada, {"import", file_of(ada)});
+  EXPECT_EQ(imported.code, 0) << imported.err;
+}
+
 // The process that reads what a client sent.
 TEST_F(LargeArchives, AreReadWithinBounds) {
   ASSERT_EQ(as(ada, {"export", "2", "--archive", file_of(ada)}).code, 0);
@@ -375,7 +397,7 @@ TEST_F(LargeArchives, AreReadWithinBounds) {
     return std::string();
   };
   const std::string written =
-      std::to_string(4 * fs::file_size(file_of(ada)) + (std::uintmax_t{64} << 20));
+      std::to_string(8 * fs::file_size(file_of(ada)) + (std::uintmax_t{64} << 20));
   std::string seen;
   for (int i = 0; i < 20 && !seen.contains(written); ++i) {
     const pid_t import = start_program(command(ada, {"import", file_of(ada)}), lab_.folder(),

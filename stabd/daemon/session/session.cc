@@ -874,6 +874,15 @@ Counts Session::counts() const {
   return sum;
 }
 
+std::uint64_t Session::bytes_to_come() const {
+  if (is_final(state_)) return 0;
+  const Counts counts = this->counts();
+  const std::uint64_t done = std::min(counts.finished(), counts.total);
+  const std::uint64_t stored = store_.bytes_of_experiment(experiment_.id);
+  const std::uint64_t of_plan = std::min<std::uint64_t>(stored, experiment_.plan.size());
+  return (counts.total - done) * (done == 0 ? protocol::kept_output : (stored - of_plan) / done);
+}
+
 Session::Progress Session::progress() const {
   const Place& place = places_.front();
   Progress progress{

@@ -237,7 +237,8 @@ class Surroundings {
   virtual void call_again() = 0;   // makes the daemon call continue_work() soon
   virtual void retry_later() = 0;  // makes the daemon call retry_storage() after a while
 
-  // Fails if the experiment's user may not store more; the error says what to do.
+  // Fails if the user's limit does not let the experiment store another trial; the error says what
+  // to do.
   virtual Result<void> may_store() = 0;
   // The folder for the experiment's builds, which the worker can write.
   virtual std::string cache(const store::Experiment& experiment) = 0;
@@ -302,6 +303,9 @@ class Session {
   // Whether its builds and trials keep root's capabilities.
   [[nodiscard]] bool privileged() const { return plan_.privileges && experiment_.uid == 0; }
   [[nodiscard]] Counts counts() const;
+  // About how many bytes the remaining trials will take in the store, as many for each as the ones
+  // before took on average. Before the first one, each counts as much as the longest output.
+  [[nodiscard]] std::uint64_t bytes_to_come() const;
   [[nodiscard]] const plan::Plan& plan() const { return plan_; }
 
   struct Progress {

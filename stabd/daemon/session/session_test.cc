@@ -566,6 +566,24 @@ TEST(Session, OfAUserWhoStoresTooMuchRunsNothing) {
   EXPECT_EQ(around.rows(), 0);
 }
 
+// Imports leave this room (limits.stored_bytes_of_user).
+TEST(Session, TheRoomForItsRemainingTrialsFollowsThoseBeforeThem) {
+  Around around(two_levels);
+  around.session_->start();
+  const std::uint64_t all = around.session_->counts().total;
+  EXPECT_EQ(around.session_->bytes_to_come(), all * protocol::kept_output);
+  around.answer_until(Kind::run);
+  around.answer();
+  const std::uint64_t done = around.session_->counts().finished();
+  ASSERT_EQ(done, 1U);
+  const std::uint64_t stored =
+      around.store_->bytes_of_experiment(around.id_) - around.row().plan.size();
+  EXPECT_EQ(around.session_->bytes_to_come(), (all - done) * stored);
+  around.settle();
+  EXPECT_EQ(around.session_->state(), State::done);
+  EXPECT_EQ(around.session_->bytes_to_come(), 0U);
+}
+
 TEST(Session, WithoutAProcessForAWorkerItWaits) {
   Around around(two_levels);
   around.workers_start_ = false;
