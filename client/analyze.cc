@@ -25,6 +25,7 @@
 #include "client/foreign.h"
 #include "client/streams.h"
 #include "design/fractional.h"
+#include "design/trial_list.h"
 #include "report/json.h"
 #include "report/text.h"
 #include "stats/analyse/analyse.h"
@@ -48,10 +49,10 @@ bool is_own_export(std::string_view text);
 // Whether the table is one of samples, which 'stabctl export --samples' writes.
 bool has_samples(std::string_view text);
 
-// Leaves out warm-ups and attempts that were repeated, counts trials without success as lost, and
-// sorts by the start time unless the user chose another order. A column that is a factor or the
-// response leaves nothing out.
-void ask_for_own_data(stats::CsvColumns& columns);
+// Leaves out warm-ups, plain trials and attempts that were repeated, counts trials without success
+// as lost, and sorts by the start time unless the user chose another order. A column that is a
+// factor or the response leaves nothing out.
+void ask_for_own_data(std::string_view text, stats::CsvColumns& columns);
 
 // "Left out: 16 rows of stabd's export (12 of warm-up trials, ...)."; "" if no row was left out.
 std::string own_rows_left_out(const stats::CsvColumns& columns,
@@ -381,7 +382,7 @@ Result<std::vector<stats::Dataset>> read_tables(const std::vector<Input>& inputs
                       "'stabctl export' without --samples",
                       options.files[i]));
     if (is_own_export(inputs[i].text())) {
-      ask_for_own_data(columns);
+      ask_for_own_data(inputs[i].text(), columns);
       // stabd draws the order within each block, and for each experiment separately.
       if (!several && (task.spec.block == "block" || task.spec.design == stats::Design::nested))
         task.spec.order_drawn = true;
@@ -555,14 +556,19 @@ namespace {
 
 struct Rule {
   const char* column;
-  const char* text;    // the column's text in rows that are data
-  const char* others;  // describes the other rows
+  const char* text;       // the column's text in rows that are data
+  const char* others;     // describes the other rows
+  bool may_lack = false;  // only some exports have the column
 };
 
 // A row is left out by the first rule that it breaks: a warm-up that failed counts as a warm-up,
 // and a repeated attempt as repeated, although it failed or was disturbed.
 constexpr std::array rules{
     Rule{.column = "warmup", .text = "false", .others = "of warm-up trials"},
+    Rule{.column = plan::plain_column,
+         .text = "",
+         .others = "of trials without random layouts",
+         .may_lack = true},
     Rule{.column = "last", .text = "true", .others = "of attempts that were repeated"},
     Rule{.column = "status",
          .text = "ok",
@@ -585,11 +591,15 @@ bool is_own_export(std::string_view text) {
   const auto header = stats::csv_header(text);
   if (!header) return false;
   const auto has = [&](const char* name) { return contains(*header, name); };
-  return std::ranges::all_of(others, has) && std::ranges::all_of(rules, has, &Rule::column);
+  return std::ranges::all_of(others, has) && std::ranges::all_of(rules, [&](const Rule& rule) {
+           return rule.may_lack || has(rule.column);
+         });
 }
 
-void ask_for_own_data(stats::CsvColumns& columns) {
+void ask_for_own_data(std::string_view text, stats::CsvColumns& columns) {
+  const auto header = stats::csv_header(text);
   for (const Rule& rule : rules) {
+    if (rule.may_lack && !(header && contains(*header, rule.column))) continue;
     if (contains(columns.factors, rule.column) || columns.response == rule.column) continue;
     columns.only.push_back({.column = rule.column, .text = rule.text});
     if (rule.column != std::string_view("status")) continue;

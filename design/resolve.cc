@@ -102,6 +102,11 @@ std::string comment_on(const std::string& revision) {
 }
 
 void set_options(const Plan& plan, const Trial& trial, Task& task) {
+  if (trial.plain) {
+    task.options = plain_options();
+    task.options.try_emplace(seed_option, fmt::format("{}", trial.seed));
+    return;
+  }
   task.options = options_of(plan, trial.levels);
   // The number of layouts must not depend on the simulator's clock, because that would change the
   // counts.

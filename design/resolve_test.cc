@@ -21,6 +21,7 @@
 namespace stab::plan {
 namespace {
 
+using testing::_;
 using testing::ElementsAre;
 using testing::Pair;
 using testing::UnorderedElementsAre;
@@ -87,6 +88,26 @@ TEST(Resolve, ABenchmarkWithTheHeapLayerHasItInEachTrialUnlessThePlanSaysOtherwi
   const Task shuffled = task_of("[randomize]\nheap = true\n");
   EXPECT_THAT(shuffled.by_default, ElementsAre());
   EXPECT_FALSE(shuffled.options.contains("allocator"));
+}
+
+TEST(Resolve, APlainTrialHasNothingRandomAndNoLibraryForTheHeap) {
+  const Plan plan =
+      good_plan(smallest +
+                "[factor.env_bytes]\nlevels = [0, 64]\n[randomize]\nheap = true\nallocator = "
+                "'layer'\nstack = true\nrerandomize = 'repeated'\n[analysis]\ncost = true\n");
+  int plain = 0;
+  for (const Trial& trial : expand(plan).trials) {
+    const Task task = resolve(plan, trial);
+    EXPECT_EQ(task.options.at("seed"), std::to_string(trial.seed));
+    EXPECT_EQ(task.options.contains("heap"), !trial.plain);
+    EXPECT_EQ(task.needs, trial.plain ? Needs::nothing : Needs::randomized);
+    if (!trial.plain) continue;
+    ++plain;
+    EXPECT_EQ(task.env_bytes, 0U) << "the first cell's";
+    EXPECT_THAT(task.options,
+                UnorderedElementsAre(Pair("code", "0"), Pair("stack", "0"), Pair("seed", _)));
+  }
+  EXPECT_EQ(plain, 6) << "of 30 blocks";
 }
 
 const std::string link_order = "[factor.link_order]\nlevels = [5, 6]\n";

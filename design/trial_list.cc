@@ -5,25 +5,49 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "plan/measures/formula.h"
+#include "plan/options.h"
 
 namespace stab::plan {
 namespace {
 
 using Levels = std::vector<Level>;
 
+// P1: the place of the round with plain trials in its run of rounds.
+std::uint32_t draw_plain_place(const Plan& plan, std::uint32_t run) {
+  Random random(derive(plan.seed, "plain", {run}));
+  return static_cast<std::uint32_t>(random.below(blocks_for_plain));
+}
+
+// P1, P3: the run of rounds that the block belongs to. Nothing if the benchmark has no plain trials
+// in that run.
+std::optional<std::uint32_t> run_with_plain(const Plan& plan, const Benchmark& benchmark,
+                                            std::uint32_t block) {
+  const std::uint32_t run_of_blocks = blocks_for_plain * plan.machine_count();
+  const std::uint32_t run = block / run_of_blocks;
+  return run < benchmark.repetitions / run_of_blocks ? std::optional(run) : std::nullopt;
+}
+
+std::uint32_t place_in_run(const Plan& plan, std::uint32_t block) {
+  return block / plan.machine_count() % blocks_for_plain;  // P3
+}
+
 // A unit of a block: one benchmark in one cell, with one nested seed.
 struct Unit {
   std::uint32_t benchmark = 0;
   std::uint32_t cell = 0;
   std::uint32_t nested = 0;  // index of the nested factor's seed; 0 without such a factor
+  bool plain = false;
 };
 
 struct Block {
@@ -124,15 +148,25 @@ class Trials::Blocks {
     std::size_t units_of_benchmark = 0;
     for (const Levels& nested : nested_)
       units_of_benchmark += std::max<std::size_t>(nested.size(), 1);
+    if (plan.analysis.cost)
+      for (std::uint32_t run = 0; run < measured_ / plan.machine_count() / blocks_for_plain; ++run)
+        plain_places_.push_back(draw_plain_place(plan, run));
     starts_.push_back(0);
     for (std::size_t i = 0; i < std::size_t{plan.warmup} + measured_; ++i) {
-      const auto benchmarks = std::ranges::count_if(
-          plan.benchmarks, [&](const Benchmark& each) { return runs(each, block(i)); });
-      starts_.push_back(starts_.back() + units_of_benchmark * static_cast<std::size_t>(benchmarks));
+      std::size_t trials = 0;
+      for (const Benchmark& each : plan.benchmarks)
+        if (runs(each, block(i)))
+          trials += units_of_benchmark + (has_plain(each, block(i)) ? 1U : 0U);
+      starts_.push_back(starts_.back() + trials);
     }
   }
 
   [[nodiscard]] std::size_t size() const { return starts_.back(); }
+
+  [[nodiscard]] std::size_t in_block(std::uint32_t measured) const {
+    const std::size_t number = std::size_t{plan_.warmup} + measured;
+    return starts_.at(number + 1) - starts_.at(number);
+  }
 
   [[nodiscard]] std::size_t number_at(std::size_t position) const {
     const auto behind = std::ranges::upper_bound(starts_, position);
@@ -161,9 +195,10 @@ class Trials::Blocks {
             .benchmark = unit.benchmark,
             .cell = unit.cell,
             .levels = levels_of(unit, drawn.levels),
-            .seed = derive(plan_.seed, purpose(block, "trial"),
+            .seed = derive(plan_.seed, purpose(block, unit.plain ? "plain trial" : "trial"),
                            {block.number, unit.benchmark, unit.cell, unit.nested}),
-            .set = drawn.set};
+            .set = drawn.set,
+            .plain = unit.plain};
   }
 
  private:
@@ -177,6 +212,12 @@ class Trials::Blocks {
     return block.warmup || block.number < benchmark.repetitions;
   }
 
+  [[nodiscard]] bool has_plain(const Benchmark& benchmark, const Block& block) const {
+    if (block.warmup || plain_places_.empty()) return false;  // P2
+    const auto run = run_with_plain(plan_, benchmark, block.number);
+    return run && plain_places_.at(*run) == place_in_run(plan_, block.number);
+  }
+
   [[nodiscard]] std::vector<Unit> units(const Block& block) const {
     std::vector<Unit> units;
     for (std::uint32_t b = 0; b < plan_.benchmarks.size(); ++b) {
@@ -184,6 +225,7 @@ class Trials::Blocks {
       for (std::uint32_t c = 0; c < cells_.size(); ++c)
         for (std::uint32_t n = 0; n < std::max<std::size_t>(nested_[c].size(), 1); ++n)
           units.push_back({.benchmark = b, .cell = c, .nested = n});
+      if (has_plain(plan_.benchmarks[b], block)) units.push_back({.benchmark = b, .plain = true});
     }
     return units;
   }
@@ -218,7 +260,8 @@ class Trials::Blocks {
   std::vector<Levels> cells_;
   std::vector<Levels> nested_;  // by cell; empty if no factor is nested
   std::uint32_t measured_ = 0;
-  std::vector<std::size_t> starts_;  // each block's first position, and the end
+  std::vector<std::size_t> starts_;          // each block's first position, and the end
+  std::vector<std::uint32_t> plain_places_;  // of each run of rounds; empty: no plain trials
 };
 
 Trials::Trials(const Plan& plan) : blocks_(std::make_shared<const Blocks>(plan)) {
@@ -235,6 +278,10 @@ Trial Trials::operator[](std::size_t position) const {
 Trial Trials::at(std::size_t position) const {
   if (position >= size_) throw std::out_of_range("there is no such trial");
   return (*this)[position];
+}
+
+std::size_t Trials::in_block(std::uint32_t block) const {
+  return blocks_->in_block(block);
 }
 
 Trials::Iterator Trials::begin() const {
@@ -263,7 +310,43 @@ std::uint32_t machine_of(const Plan& plan, bool warmup, std::uint32_t block) {
   return order[block % machines];
 }
 
-std::size_t count_trials(const Plan& plan) {
+std::string why_no_plain_trials(const Plan& plan) {
+  if (plan.simulated) return "its trials run under a simulator and have no times";
+  switch (plan.design.kind) {
+    case DesignKind::nested:
+    case DesignKind::padding_study:
+    case DesignKind::calibration:
+    case DesignKind::causal:
+      return fmt::format("a {} design does not compare the cells of a block",
+                         to_string(plan.design.kind));
+    default:
+      break;
+  }
+  for (const Factor& factor : plan.factors)
+    if (factor.kind == FactorKind::option)
+      return fmt::format("the factor '{}' already changes what is random", factor.name);
+  // No factor of the plan sets an option, so any levels will do.
+  if (!randomizes(options_of(plan, std::vector<Level>(plan.factors.size()))))
+    return "nothing in the layouts of its programs is random";
+  return "";
+}
+
+namespace {
+
+// The number of plain trials in the benchmark's first `blocks` measured blocks.
+std::size_t plain_trials(const Plan& plan, const Benchmark& benchmark, std::uint32_t blocks) {
+  if (!plan.analysis.cost) return 0;
+  const std::uint32_t run = blocks_for_plain * plan.machine_count();
+  std::size_t count = std::size_t{blocks / run} * plan.machine_count();
+  for (std::uint32_t block = blocks / run * run; block < blocks; ++block)
+    if (const auto own = run_with_plain(plan, benchmark, block);
+        own && draw_plain_place(plan, *own) == place_in_run(plan, block))
+      ++count;
+  return count;
+}
+
+// The number of trials in warm-up blocks and in the first `most` measured blocks.
+std::size_t count_within(const Plan& plan, std::uint32_t most) {
   std::size_t units = 1;  // per benchmark in a block
   if (lists_cells(plan.design.kind))
     units = plan.design.cells.size();
@@ -274,18 +357,24 @@ std::size_t count_trials(const Plan& plan) {
   for (const Factor& factor : plan.factors)
     if (const auto* seeds = std::get_if<RandomSeeds>(&factor.levels))
       nested = std::max<std::size_t>(nested, seeds->seeds);
-  std::size_t blocks = 0;  // summed over all benchmarks
-  for (const Benchmark& benchmark : plan.benchmarks) blocks += plan.warmup + benchmark.repetitions;
-  return blocks * units * nested;
+  std::size_t trials = 0;
+  for (const Benchmark& benchmark : plan.benchmarks) {
+    const std::uint32_t blocks = std::min(benchmark.repetitions, most);
+    trials += (std::size_t{plan.warmup} + blocks) * units * nested +
+              plain_trials(plan, benchmark, blocks);
+  }
+  return trials;
+}
+
+}  // namespace
+
+std::size_t count_trials(const Plan& plan) {
+  return count_within(plan, std::numeric_limits<std::uint32_t>::max());
 }
 
 std::size_t fewest_trials(const Plan& plan) {
-  const auto fewest = plan.design.fewest_blocks();
-  if (!fewest) return count_trials(plan);
-  Plan shortest = plan;
-  for (Benchmark& benchmark : shortest.benchmarks)
-    benchmark.repetitions = std::min<std::uint32_t>(benchmark.repetitions, *fewest);
-  return count_trials(shortest);
+  return count_within(
+      plan, plan.design.fewest_blocks().value_or(std::numeric_limits<std::uint32_t>::max()));
 }
 
 Expansion expand(const Plan& plan) {

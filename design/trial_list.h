@@ -5,7 +5,7 @@
 //
 // Order: randomized blocks. A block runs each (benchmark, cell, nested seed) once, in an order
 // drawn from the plan's seed and the block's number. Warm-up blocks come first. A benchmark with
-// fewer repetitions is absent from the later blocks.
+// fewer repetitions is absent from the later blocks. Some blocks also have plain trials (see below).
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,7 @@ struct Trial {
   // The set of Plan::rotated that the trial's block counts (see set_of()); nullopt if sets are not
   // rotated.
   std::optional<std::uint32_t> set{};
+  bool plain = false;  // runs without random layouts (P1)
 };
 
 // The list of trials. Even a million trials take no memory: a block is drawn when one of its trials
@@ -50,6 +51,8 @@ class Trials {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] Trial operator[](std::size_t position) const;
   [[nodiscard]] Trial at(std::size_t position) const;  // throws std::out_of_range
+  // The number of trials in a measured block of the plan.
+  [[nodiscard]] std::size_t in_block(std::uint32_t block) const;
   [[nodiscard]] Iterator begin() const;
   [[nodiscard]] Iterator end() const;
 
@@ -102,6 +105,29 @@ std::size_t count_trials(const Plan& plan);
 
 // The smallest possible number of trials; lower than count_trials() if the design may stop early.
 std::size_t fewest_trials(const Plan& plan);
+
+// Plain trials (`analysis.cost`): in some blocks, a benchmark runs its first cell twice, the second
+// time without anything that our runtime or libstabheap.so places at random. The difference between
+// the two trials is what random layouts cost. No comparison of cells uses plain trials.
+//
+// Invariants
+//  P1  Of each five consecutive measured blocks of a benchmark, one has a plain trial, drawn from
+//      the plan's seed. If fewer than five blocks are left at the end of the plan, they have none, so
+//      at most a fifth of the planned blocks have plain trials.
+//  P2  Warm-up blocks have none.
+//  P3  With several machines, a round of blocks, one on each machine, takes the place of a block.
+
+inline constexpr std::uint32_t blocks_for_plain = 5;
+// With fewer plain trials of a benchmark, their cost has no interval.
+inline constexpr std::uint32_t least_plain_trials = 4;
+
+// Why the plan can't have plain trials; "" if it can.
+std::string why_no_plain_trials(const Plan& plan);
+
+// The stored levels of a plain trial have this name and level instead of the treatments. A factor's
+// name has no hyphen.
+inline constexpr const char* plain_column = "random-layouts";
+inline constexpr const char* plain_level = "off";
 
 // Sets of events that take turns over the blocks (`measure.rotate`), so that no two of them share
 // the CPU's counters. All cells of a block count the same set.

@@ -293,5 +293,92 @@ TEST(Machines, OneMachineHasAllBlocks) {
   for (std::uint32_t block = 0; block < 20; ++block) EXPECT_EQ(machine_of(plan, false, block), 0U);
 }
 
+const std::string cost = "[analysis]\ncost = true\n";
+
+// The blocks with plain trials of each benchmark.
+std::map<std::uint32_t, std::vector<std::uint32_t>> plain_blocks(const Plan& plan) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> blocks;
+  for (const Trial& trial : expand(plan).trials)
+    if (trial.plain) blocks[trial.benchmark].push_back(trial.block);
+  for (auto& [benchmark, all] : blocks) std::ranges::sort(all);
+  return blocks;
+}
+
+TEST(PlainTrials, P1OneOfFiveBlocksHasOneOfTheFirstCell) {
+  std::set<std::vector<std::uint32_t>> drawn;
+  for (int seed = 1; seed <= 20; ++seed) {
+    const Plan plan = plan_of(opt + per_block + cost, seed);
+    const Expansion expansion = expand(plan);
+    auto blocks = plain_blocks(plan);
+    ASSERT_EQ(blocks[0].size(), 4U) << "of 20 blocks";
+    ASSERT_EQ(blocks[1].size(), 1U) << "of 5 blocks";
+    for (std::uint32_t run = 0; run < 4; ++run) EXPECT_EQ(blocks[0][run] / 5, run);
+    drawn.insert(blocks[0]);
+    EXPECT_EQ(expansion.trials.size(), 3U * (20 + 5 + 2 + 2) + 5);
+    EXPECT_EQ(expansion.trials.size(), count_trials(plan));
+    std::set<std::uint64_t> seeds;
+    for (const Trial& trial : expansion.trials) {
+      seeds.insert(trial.seed);
+      if (!trial.plain) continue;
+      EXPECT_FALSE(trial.warmup) << "P2";
+      EXPECT_EQ(trial.cell, 0U);
+      EXPECT_EQ(trial.levels[0].name, "O1");
+      const auto same_block = [&](const Trial& other) {
+        return !other.warmup && !other.plain && other.block == trial.block;
+      };
+      const Trial other = *std::ranges::find_if(expansion.trials, same_block);
+      EXPECT_EQ(trial.levels[2].name, other.levels[2].name) << "the block's environment";
+    }
+    EXPECT_EQ(seeds.size(), expansion.trials.size());
+  }
+  EXPECT_GT(drawn.size(), 15U);
+  EXPECT_TRUE(plain_blocks(plan_of(opt)).empty());
+  EXPECT_TRUE(plain_blocks(plan_of(opt + "[analysis]\ncost = false\n")).empty());
+}
+
+TEST(PlainTrials, TheTrialsOfCellsAreThoseOfAPlanWithoutThem) {
+  const auto seeds = [](const Plan& plan) {
+    std::map<Unit, std::uint64_t> all;
+    for (const Trial& trial : expand(plan).trials)
+      if (!trial.plain) all[unit_of(trial)] = trial.seed;
+    return all;
+  };
+  EXPECT_EQ(seeds(plan_of(opt + cost)), seeds(plan_of(opt)));
+}
+
+TEST(PlainTrials, TheFewestTrialsAreThoseOfTheFirstBlocks) {
+  for (int seed = 1; seed <= 20; ++seed) {
+    std::string text = "[experiment]\nname = 't'\nseed = " + std::to_string(seed) +
+                       "\n[[benchmark]]\nname = 'b'\nrun = ['/bin/true', '${X}']\n"
+                       "[factor.x]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n"
+                       "[design]\nstop = { rule = 'sequential', min = 12, max = 43 }\n" +
+                       cost;
+    const Plan plan = good_plan(text);
+    const Expansion expansion = expand(plan);
+    EXPECT_EQ(plain_blocks(plan)[0].size(), 8U) << "of 43 blocks";
+    EXPECT_LT(plain_blocks(plan)[0].back(), 40U) << "P1";
+    const auto first = std::ranges::count_if(expansion.trials,
+                                             [](const Trial& trial) { return trial.block < 12; });
+    EXPECT_EQ(fewest_trials(plan), static_cast<std::size_t>(first));
+    EXPECT_EQ(count_trials(plan), expansion.trials.size());
+    std::size_t sum = 0;
+    for (std::uint32_t block = 0; block < expansion.blocks; ++block)
+      sum += expansion.trials.in_block(block);
+    EXPECT_EQ(sum, expansion.trials.size());
+  }
+}
+
+TEST(PlainTrials, P3SeveralMachinesHaveThemInTheSameRounds) {
+  const Plan plan = plan_of(opt + cost + "[machines]\nengine = 'slurm'\nnodes = 3\n");
+  auto blocks = plain_blocks(plan);
+  ASSERT_EQ(blocks[0].size(), 12U);
+  for (std::size_t i = 0; i < blocks[0].size(); i += 3) {
+    EXPECT_EQ(blocks[0][i] % 3, 0U);
+    EXPECT_EQ(blocks[0][i + 2], blocks[0][i] + 2);
+    EXPECT_EQ(blocks[0][i] / 3 / 5, i / 3);
+  }
+  EXPECT_EQ(count_trials(plan), expand(plan).trials.size());
+}
+
 }  // namespace
 }  // namespace stab::plan

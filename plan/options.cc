@@ -188,6 +188,14 @@ std::optional<bool> wants_heap(const Options& options) {
   return is_on(*find_option("heap"), options);
 }
 
+Options plain_options() {
+  Options options;
+  for (const RuntimeOption& option : table)
+    if (option.kind == OptionKind::flag && !option.for_any_program)
+      options[std::string(option.name)] = "0";
+  return options;
+}
+
 bool sets_options(const Plan& plan) {
   const auto sets = [](const Factor& factor) {
     return factor.kind == FactorKind::option || factor.kind == FactorKind::layout;

@@ -311,6 +311,8 @@ TEST(PlanOptions, ActingOnesAreThoseThatMakeADifference) {
   EXPECT_THAT(acting({}), IsEmpty());
   EXPECT_TRUE(randomizes({}));
   EXPECT_FALSE(randomizes({{"code", "0"}, {"heap", "0"}}));
+  EXPECT_FALSE(randomizes(plain_options()));
+  EXPECT_EQ(wants_heap(plain_options()), std::nullopt) << "no library is loaded";
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ Document a_document() {
   document.settings = {"CC = szc"};
   document.drawn = {{.what = "functions"}};
   document.heap = {{.benchmark = "sort", .cost = HeapCost{}}};
+  document.cost = Cost{.off = {"functions"}, .benchmarks = {{.benchmark = "sort"}}};
   document.source = {.branch = "main", .commit = std::string(40, 'a')};
   document.outputs = {{.benchmark = "sort", .factors = {"opt"}}};
   document.stopping = Stopping{};

@@ -307,6 +307,18 @@ Json heap_of(const std::vector<HeapLayer>& layers) {
   return all;
 }
 
+Json cost_of(const std::optional<Cost>& cost) {
+  if (!cost) return nullptr;
+  Json made{{"response", cost->response}};
+  made.update(row_json(cost_row(*cost, cost->all)));
+  made.erase("benchmark");
+  made["off"] = cost->off;
+  made["benchmarks"] = Json::array();
+  for (const Cost::Of& each : cost->benchmarks)
+    made["benchmarks"].push_back(row_json(cost_row(*cost, each)));
+  return made;
+}
+
 Json outputs_of(const std::vector<Outputs>& outputs) {
   Json list = Json::array();
   for (const Outputs& each : outputs)
@@ -463,6 +475,7 @@ Json json_value(const Document& document) {
             {"settings", document.settings},
             {"random", drawn_of(document.drawn)},
             {"heap", heap_of(document.heap)},
+            {"cost", cost_of(document.cost)},
             {"branch", or_null(document.source.branch)},
             {"commit", or_null(document.source.commit)},
             {"trials",

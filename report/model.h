@@ -249,6 +249,29 @@ struct HeapLayer {
   std::optional<HeapCost> cost{};  // if it was measured
 };
 
+// What random layouts cost, by plain trials: the change from the first cell without random layouts to
+// the same cell with them. Numbers are absent if no block has both trials.
+struct Cost {
+  struct Of {
+    std::string benchmark{};        // "": all benchmarks
+    std::optional<double> ratio{};  // 1.012: random layouts cost 1.2 %
+    std::optional<double> low{};    // the (1 - alpha) interval; absent with too few blocks
+    std::optional<double> high{};
+    std::uint64_t blocks = 0;  // with both trials
+  };
+  std::string response{};  // "cpu"
+  double alpha = 0.05;
+  std::vector<std::string> off{};  // what plain trials lack: "functions", "heap blocks"
+  Of all{};
+  std::vector<Of> benchmarks{};
+
+  // Whether the programs that were measured surely differ much from those that users run.
+  [[nodiscard]] bool is_large() const {
+    constexpr double much = 1.1;
+    return all.low && all.high && (*all.low > much || *all.high < 1 / much);
+  }
+};
+
 // The commit that was checked out in the plan's git repository. A member is "" if it is not known.
 struct Source {
   std::string branch{};
@@ -300,6 +323,7 @@ struct Document {
   Source source{};
   std::vector<Drawn> drawn{};
   std::vector<HeapLayer> heap{};  // empty: nobody made test runs of the layer
+  std::optional<Cost> cost{};  // absent: there are no plain trials, or they lack nothing
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses; each is a family of its own
   // The profiles of a causal plan, which compares nothing. Absent for other plans.

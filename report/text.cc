@@ -118,7 +118,7 @@ std::string text(const Document& document, const TextOptions& options) {
   if (!options.full && !has_own_form(document)) return shown(screen_of(document), options);
   std::string tables = causal_section(document, options) + responses_section(document, options);
   for (const Section& each : {exclusions_section(document), without_rules_section(document),
-                              counters_section(document.counters),
+                              cost_section(document), counters_section(document.counters),
                               measures_section(document.measures), samples_section(document)})
     tables += section_text(each, options);
   return header(document, options) + body(document.analysis, tables, failures, options);
@@ -529,6 +529,7 @@ Screen screen_of(const Document& document) {
   known("Control", control_known(analysis));
   if (document.load.is_busy()) known("Load", short_load(document.load));
   known("Random", short_random(document));
+  known("Cost", cost_text(document), document.cost && document.cost->is_large());
   known("Noise", document.noise ? noise_text(*document.noise, !analysis.spec.control.empty()) : "");
   known("Tests", rejected_assumptions(analysis, Rejected::with_consequences), true);
   screen.numbers.push_back(&analysis);

@@ -187,7 +187,8 @@ Result<Side> read_side(store::Reader& store, const store::Experiment& experiment
   std::vector<WithoutResult> without_result;
   std::map<std::string, std::set<std::string>> subjects;  // of each benchmark
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (!trial.last || trial.warmup || !measured.in_block(trial.block)) return true;
+    if (!trial.last || trial.warmup || is_plain(trial) || !measured.in_block(trial.block))
+      return true;
     if (trial.status != store::TrialStatus::ok) {
       ++(trial.status == store::TrialStatus::disturbed ? side.disturbed : side.failed);
       if (trial.levels.empty() && !side.plan.factors.empty()) return true;

@@ -673,6 +673,7 @@ Result<report::Document> make_document(store::Reader& store, const store::Experi
     return plan->is_split(each.name) && each.absent == 0;
   });
   document.samples = rows->samples.result();
+  document.cost = rows->cost.result();
   const plan::Expansion expansion = plan::expand(*plan);
   for (const plan::Trial& trial : expansion.trials) document.trials.planned += trial.warmup ? 0 : 1;
   for (const auto& [text, failure] : rows->failures) {

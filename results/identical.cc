@@ -198,7 +198,7 @@ std::vector<Binary> stored_binaries(const plan::Plan& plan, const plan::Expansio
 std::optional<plan::Trial> find_trial(const plan::Expansion& expansion, std::uint32_t benchmark,
                                       std::size_t factor, const std::string& level) {
   const auto found = std::ranges::find_if(expansion.trials, [&](const plan::Trial& trial) {
-    return trial.benchmark == benchmark && trial.levels[factor].name == level;
+    return trial.benchmark == benchmark && !trial.plain && trial.levels[factor].name == level;
   });
   return found == expansion.trials.end() ? std::nullopt : std::optional(*found);
 }

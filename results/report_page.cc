@@ -190,7 +190,7 @@ class Collector {
 
   void add(const store::Trial& trial) {
     const bool ok = trial.status == store::TrialStatus::ok;
-    if (trial.warmup || (ok && !trial.last)) return;
+    if (trial.warmup || is_plain(trial) || (ok && !trial.last)) return;
     if (trial.status == store::TrialStatus::skipped ||
         trial.status == store::TrialStatus::build_failed)
       return;  // nothing was run

@@ -319,6 +319,7 @@ Rows::Rows(const plan::Plan& plan)
     : counters(names_of(plan, Turn::each_block), Missing::absent),
       rotated(names_of(plan, Turn::some_blocks), Missing::not_meant),
       measures(measure_names(plan), Missing::not_meant),
+      cost(plan),
       samples(plan),
       outputs(plan) {}
 
@@ -343,16 +344,19 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
     rows.last_ns = std::max(rows.last_ns, trial.started_ns + trial.wall_ns.value_or(0));
     if (plan.wait_for_quiet) rows.waits.add(trial.readings);
     if (trial.warmup) return true;
-    if (rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
+    const bool plain = is_plain(trial);
+    if (!plain && rows.tally && rows.tally->add(trial, cell_text(plan, trial))) {
       without_rules.append(trial);
       counted.insert(trial.position);
-    } else if (rows.tally && trial.last && !counted.contains(trial.position)) {
+    } else if (!plain && rows.tally && trial.last && !counted.contains(trial.position)) {
       without_rules.lose(trial);
     }
     if (!trial.last) return true;
     rows.blocks = std::max(rows.blocks, trial.block + 1);
     if (trial.status == TrialStatus::ok) {
       ++rows.counts.ok;
+      rows.cost.add(trial);
+      if (plain) return true;
       if (plan.is_causal()) profiled = rows.causal.add(plan, trial);
       if (!profiled) return false;
       response.append(trial);
@@ -370,8 +374,10 @@ store::Outcome<Rows> read_rows(store::Reader& store, const store::Experiment& ex
       rows.measures.add(trial.readings);
       return true;
     }
-    response.lose(trial);
-    for (Collector& other : others) other.lose(trial);
+    if (!plain) {
+      response.lose(trial);
+      for (Collector& other : others) other.lose(trial);
+    }
     if (trial.status == TrialStatus::disturbed) {
       ++rows.counts.disturbed;
       return true;

@@ -11,6 +11,7 @@
 
 #include "plan/plan.h"
 #include "report/model.h"
+#include "results/cost.h"
 #include "results/exclusion.h"
 #include "results/sums.h"
 #include "results/trials.h"
@@ -48,9 +49,10 @@ struct Failure {
 // The most frequent cause comes first.
 std::vector<report::FailureCause> sorted(std::map<std::string, report::FailureCause> causes);
 
-// The trials that count, read in one pass.
+// The trials that count, read in one pass. Plain trials are only in `cost`, in the counts of trials
+// and among the failures.
 struct Rows {
-  explicit Rows(const plan::Plan& plan);
+  explicit Rows(const plan::Plan& plan);  // keeps a reference to the plan
 
   stats::Dataset data;
   LayoutCounter layouts;
@@ -69,6 +71,7 @@ struct Rows {
   std::optional<exclusion::Tally> tally;
   std::vector<OtherRows> others;  // of further responses, if the caller asks for them
   stats::Dataset without_rules;   // the attempts that would count without the rules
+  CostSums cost;
   SampleSums samples;             // of the response, if the caller asks for them
   OutputCounter outputs;          // if the caller asks for them
   Waits waits;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "design/trial_list.h"
 #include "plan/reading/testing.h"
 #include "results/document.h"
+#include "results/trials.h"
 #include "store/test_support.h"
 
 namespace stab::results {
@@ -69,9 +71,10 @@ class DocumentTest : public ::testing::Test {
                 .user_ns = 300,
                 .system_ns = 70,
                 .max_rss_bytes = 4096};
-    for (std::size_t i = 0; i < plan_.factors.size(); ++i)
-      trial.levels[plan_.factors[i].name] = planned.levels[i].name;
-    trial.wall_ns = trial.levels["mode"] == "slow" ? 2'000'000 : 1'000'000;
+    trial.levels = stored_levels(plan_, planned);
+    const bool is_slow =
+        std::ranges::find(planned.levels, "slow", &plan::Level::name) != planned.levels.end();
+    trial.wall_ns = is_slow ? 2'000'000 : 1'000'000;
     return trial;
   }
   void store(const Trial& trial) {

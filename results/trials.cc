@@ -242,6 +242,19 @@ void Response::append(std::optional<counters::Number> value) {
   data_.response.push_back(counters::to_double(*value));
 }
 
+std::map<std::string, std::string> stored_levels(const plan::Plan& plan, const plan::Trial& trial) {
+  std::map<std::string, std::string> levels;
+  for (std::size_t i = 0; i < plan.factors.size(); ++i)
+    if (!trial.plain || !plan.factors[i].is_treatment())
+      levels[plan.factors[i].name] = trial.levels[i].name;
+  if (trial.plain) levels[plan::plain_column] = plan::plain_level;
+  return levels;
+}
+
+bool is_plain(const store::Trial& trial) {
+  return trial.levels.contains(plan::plain_column);
+}
+
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial) {
   return cell_text(plan, trial, trial.benchmark);
 }
@@ -251,6 +264,7 @@ std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::st
     const auto level = trial.levels.find(plan.factors[index].name);
     if (level != trial.levels.end()) text += fmt::format(" {}={}", level->first, level->second);
   }
+  if (is_plain(trial)) text += fmt::format(" {}={}", plan::plain_column, plan::plain_level);
   return text;
 }
 

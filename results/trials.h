@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "counters/readings.h"
+#include "design/trial_list.h"
 #include "plan/plan.h"
 #include "stats/data/dataset.h"
 #include "stats/data/spec.h"
@@ -77,7 +79,14 @@ class Response {
   std::optional<std::int64_t> centre_;
 };
 
-// "sort opt=O2": the benchmark or another subject, and the trial's level of each treatment.
+// The levels that a trial's row stores. A plain trial has the level of plan::plain_column instead of
+// levels of treatments, so that nobody takes it for a trial of its cell.
+std::map<std::string, std::string> stored_levels(const plan::Plan& plan, const plan::Trial& trial);
+// Whether the trial is plain (design/trial_list.h). No comparison uses it.
+bool is_plain(const store::Trial& trial);
+
+// "sort opt=O2": the benchmark or another subject, and the trial's level of each treatment. A plain
+// trial has its own level instead: "sort random-layouts=off".
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial);
 std::string cell_text(const plan::Plan& plan, const store::Trial& trial, std::string subject);
 

@@ -36,11 +36,13 @@
 #include "client/run_folder.h"
 #include "client/streams.h"
 #include "counters/readings.h"
+#include "design/trial_list.h"
 #include "machine/processes.h"
 #include "plan/measures/names.h"
 #include "plan/reading/read_plan.h"
 #include "protocol/codec.h"
 #include "report/json.h"
+#include "report/sections/sections.h"
 #include "report/text.h"
 #include "results/heap_layer.h"
 #include "revisions/revisions.h"
@@ -83,7 +85,7 @@ constexpr std::uint64_t most_described = std::uint64_t{16} << 20;
 // The options that decide what is measured.
 BOOST_DESCRIBE_STRUCT(AbOptions, (),
                       (programs, words, build, run, prepare, cleanup, same, env, budget, margin,
-                       response, exit_codes, cpus, machines, seed, heap, pads, control))
+                       response, exit_codes, cpus, machines, seed, heap, pads, control, cost))
 BOOST_DESCRIBE_STRUCT(Call, (), (command, inputs, untracked))
 BOOST_DESCRIBE_STRUCT(ForeignLibrary, (), (version, library, program, loaded))
 BOOST_DESCRIBE_STRUCT(Begun, (),
@@ -378,8 +380,24 @@ bool is_readable(int fd) {
   return poll(&one, 1, 0) == 1;
 }
 
+// The number of runs of versions in each round, and of the control.
+std::uint64_t runs_in_round(const Comparison& comparison) {
+  return comparison.versions.size() + (comparison.control ? 1 : 0);
+}
+
+// The pace of rounds of which one in five has a plain trial.
+Pace pace_with_plain_trials(const Comparison& comparison, Pace pace) {
+  pace.round += pace.round / (plan::blocks_for_plain * runs_in_round(comparison));
+  return pace;
+}
+
 Result<void> fit_into(Comparison& comparison, const Pace& pace, nanoseconds budget) {
-  const std::uint64_t blocks = rounds_within(budget, pace);
+  std::uint64_t blocks = rounds_within(budget, pace);
+  // With fewer rounds, plain trials would cost time and tell nothing.
+  const std::uint64_t with_plain = rounds_within(budget, pace_with_plain_trials(comparison, pace));
+  comparison.cost = comparison.cost && has_own_layouts(comparison) &&
+                    with_plain >= plan::blocks_for_plain * plan::least_plain_trials;
+  if (comparison.cost) blocks = with_plain;
   if (blocks < fewest_rounds)
     return wrong_call(fmt::format(
         "each round takes {}, so the budget of {} is not enough for {} rounds: use --budget {}",
@@ -559,6 +577,9 @@ Result<void> show(const Answered& answered, const Comparison& comparison, bool m
       "\n";
   for (const Version& each : comparison.versions)
     text += fmt::format("{}{}: {}\n", markdown ? "- " : "", each.name, one_line(each.said, 500));
+  // The full report says it elsewhere.
+  if (const std::string cost = report::cost_text(document); markdown && !cost.empty())
+    text += fmt::format("- {}\n", cost);
   // The full report has a note about them.
   if (const std::string why = wrong_libraries(comparison); markdown && !why.empty())
     text += fmt::format("- warning: {}\n", why);
@@ -769,7 +790,7 @@ class Outlook {
 
   SoFar planned_;                    // nothing is done yet
   std::optional<nanoseconds> time_;  // for all rounds
-  std::uint64_t in_round_;           // trials
+  double in_round_;                  // trials, on average
   std::optional<Clock::time_point> since_{};
   std::uint64_t done_then_ = 0;  // trials
   std::string look_{};           // the last one
@@ -782,7 +803,8 @@ Outlook::Outlook(const plan::Plan& plan, const Comparison& comparison)
                .margin = plan.analysis.equivalence.value_or(0),
                .response = comparison.response},
       time_(plan.design.time),
-      in_round_(comparison.versions.size() + (comparison.control ? 1 : 0)) {}
+      in_round_(static_cast<double>(runs_in_round(comparison)) +
+                (plan.analysis.cost ? 1.0 / plan::blocks_for_plain : 0)) {}
 
 std::string Outlook::operator()(const protocol::Progress& progress) {
   const std::uint64_t done = progress.done.value_or(0);
@@ -796,8 +818,10 @@ std::string Outlook::operator()(const protocol::Progress& progress) {
   if (look == look_ || done == done_then_) return "";
   look_ = look;
   SoFar so_far = planned_;
-  so_far.done = std::max<std::uint64_t>(done / in_round_, 2) - 1;  // without the warm-up round
-  so_far.round = (now - *since_) * in_round_ / (done - done_then_);
+  const auto rounds = static_cast<std::uint64_t>(static_cast<double>(done) / in_round_);
+  so_far.done = std::max<std::uint64_t>(rounds, 2) - 1;  // without the warm-up round
+  so_far.round = std::chrono::duration_cast<nanoseconds>(
+      (now - *since_) * (in_round_ / static_cast<double>(done - done_then_)));
   if (time_ && so_far.round.count() > 0)
     so_far.most = std::min(so_far.most, static_cast<std::uint64_t>(*time_ / so_far.round));
   std::string text = foresee(progress.changes, so_far);

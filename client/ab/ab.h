@@ -48,6 +48,7 @@ struct AbOptions {
   Heap heap = Heap::where_possible;
   Pads pads = Pads::where_possible;
   bool control = true;  // also measure the first version against itself
+  bool cost = true;     // also measure what random layouts cost
   std::string state_directory;
   std::string save;  // file for the plan; "": no file
   std::string html;  // file for the report as a page; "": no page

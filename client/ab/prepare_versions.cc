@@ -536,6 +536,7 @@ Result<Comparison> comparison_of(const AbOptions& options, const std::string& di
   result.wanted_heap = options.heap;
   result.wanted_pads = options.pads;
   result.control = options.control;
+  result.cost = options.cost;
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "machine/program.h"
 #include "plan/measures/names.h"
 #include "plan/reading/key_list.h"
+#include "worker/runtime_report.h"
 
 namespace stab::client::ab {
 namespace {
@@ -85,12 +86,14 @@ std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// Preloads the libraries only into what the shell starts. The shell's own heap does not matter, and
-// a program that replaces the shell writes its own report.
+// Preloads the libraries only into what the shell starts, and only in trials whose options ask for a
+// random heap, which plain trials don't. The shell's own heap does not matter, and a program that
+// replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
   if (comparison.heap_preloads.empty()) return "";
-  return fmt::format("export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}}\n",
-                     shell_quote(comparison.heap_preloads));
+  return fmt::format(
+      "case ${} in *heap=1*) export LD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}} ;; esac\n",
+      worker::options_variable, shell_quote(comparison.heap_preloads));
 }
 
 // The plan's table [stated], so that later reports give the same cost and the same reasons as the
@@ -184,6 +187,14 @@ std::string heap_remark(const Comparison& comparison) {
     text +=
         fmt::format("{}changes what is measured: {}", text.empty() ? "" : "; it ", changes.clause);
   return text;
+}
+
+bool has_own_layouts(const Comparison& comparison) {
+  if (comparison.heap || comparison.pads) return true;
+  // Without the run that tries pads, nobody knows whether szc built the versions. That run gives a
+  // reason only if it did.
+  return comparison.wanted_pads == Pads::never ? comparison.kind == Kind::folders
+                                               : !comparison.why_no_pads.empty();
 }
 
 std::string name_of_control(const Comparison& comparison) {
@@ -324,6 +335,7 @@ std::string plan_of(const Comparison& comparison) {
     fmt::format_to(out, "response = {}\n", quoted(comparison.response));
   if (comparison.control)
     fmt::format_to(out, "control = {}\n", quoted(name_of_control(comparison)));
+  fmt::format_to(out, "cost = {}\n", comparison.cost);
   return text + comparison.machines;
 }
 

@@ -78,7 +78,8 @@ struct Comparison {
   std::string why_no_pads{};                        // if not `pads`; "": the user need not know
   std::vector<ForeignLibrary> foreign_libraries{};  // in the first runs
   bool control = false;
-  std::uint64_t blocks = 0;          // at most
+  bool cost = false;         // plain trials of the first version show what random layouts cost
+  std::uint64_t blocks = 0;  // at most
   std::chrono::nanoseconds time{0};  // no block may end later than this; 0: no limit
   std::chrono::nanoseconds timeout{0};
 };
@@ -86,6 +87,10 @@ struct Comparison {
 // The words of reports beside random heap blocks: "costs +0.4 % of CPU time; ...", or the change
 // that they cause. The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
 std::string heap_remark(const Comparison& comparison);
+
+// Whether trials have random layouts beyond the addresses that the kernel chooses: functions, frames
+// or heap blocks are placed by us, which may have a cost. The first runs must have been made.
+bool has_own_layouts(const Comparison& comparison);
 
 // The name for the second measurement of the first version.
 std::string name_of_control(const Comparison& comparison);

@@ -184,6 +184,7 @@ void for_each_program(const Design& design, const Visit& visit) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (const plan::Trial& trial : design.expansion.trials) {
     if (trial.block > 0 && !trial.warmup) return;  // each cell is in the first block
+    if (trial.plain) continue;                     // its cell runs in another way
     if (!seen.insert({trial.benchmark, trial.cell}).second) continue;
     const std::string& benchmark = design.plan.benchmarks[trial.benchmark].name;
     if (!visit(benchmark, plan::resolve(design.plan, trial))) return;
@@ -453,6 +454,7 @@ ordered_json as_json(const Design& design) {
       {"builds", design.builds},
       {"revisions", report::value_json(revisions(design.plan))},
       {"randomized", runtime_text(design)},
+      {"cost", design.plan.analysis.cost},
       {"drawn", drawn_text(design.plan)},
       {"estimated_ns",
        design.pilot ? ordered_json(design.pilot->duration.count()) : ordered_json(nullptr)},
@@ -547,6 +549,11 @@ void print(const Design& design) {
       !rights.empty())
     fmt::print("{}\n", rights);
   fmt::print("random layouts: {}\n", runtime_text(design));
+  if (design.plan.analysis.cost)
+    fmt::print(
+        "in one of {} blocks, the first cell also runs without random layouts, which shows what "
+        "they cost\n",
+        plan::blocks_for_plain);
   if (const std::string drawn = drawn_text(design.plan); !drawn.empty())
     fmt::print("drawn: {}\n", drawn);
   print_lines(value_lines(events(design.plan, design.counters)));

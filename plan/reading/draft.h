@@ -103,7 +103,8 @@ std::vector<std::uint32_t> whole_numbers(const Table& table, std::string_view ke
 inline const Words own_variables{"OUT", "DIR", "SRC"};
 
 void read_experiment(const Table& root, Draft& draft);
-// Sets CC and CXX too. Call it before read_variables(), which replaces them if the plan sets them.
+// Sets CC, CXX and analysis.cost too. Call it before read_variables() and read_analysis(), which
+// replace them if the plan sets them.
 void read_by_default(const Table& root, Draft& draft);
 void read_variables(const Table& root, Draft& draft);
 void read_benchmarks(const Table& root, Draft& draft);  // also reads [defaults]

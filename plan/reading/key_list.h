@@ -242,6 +242,10 @@ inline constexpr Key keys[] = {
      "the number of nodes if `machines.nodes` is a range; `stabctl` chooses this number when it "
      "submits the plan",
      "the least number of the range"},
+    {"by_default.cost", Flag{false},
+     "the default of `analysis.cost`; if a plan compares levels in 20 or more blocks and something "
+     "in the layouts of its programs is random, `stabctl` sets this key to `true` in the stored "
+     "plan"},
 
     {"stated.compiler", Text{is_question, question_rule},
      "for programs that exist already: the compiler that szc called; reports name it if szc built "
@@ -477,6 +481,10 @@ inline constexpr Key keys[] = {
      "level; the measured change of the control is only noise, and this noise limits the verdicts "
      "of the other levels; the control itself gets no verdict",
      "none"},
+    {"analysis.cost", Flag{},
+     "whether one of five blocks runs each benchmark's first cell once more, without random "
+     "layouts; the report then says what random layouts cost (\"What random layouts cost\")",
+     "`by_default.cost`"},
     {"analysis.better", Choice{words::directions, "lower"},
      "whether lower or higher values of the response are better"},
     {"analysis.higher", Texts{is_event, event_rule},

@@ -15,6 +15,7 @@
 
 #include "base/time.h"
 #include "design/fractional.h"
+#include "design/trial_list.h"
 #include "plan/reading/draft.h"
 #include "plan/texts.h"
 
@@ -326,7 +327,8 @@ void check_size(Draft& draft) {
     const std::uint64_t blocks = nested != nullptr        ? nested->runs
                                  : draft.plan.design.stop ? draft.plan.design.stop->max
                                                           : benchmark.value.repetitions;
-    trials += per_block * (blocks + draft.plan.warmup) * draft.plan.machine_count();
+    const std::uint64_t plain = draft.plan.analysis.cost ? blocks / blocks_for_plain : 0;
+    trials += (per_block * (blocks + draft.plan.warmup) + plain) * draft.plan.machine_count();
   }
   if (trials <= max_trials) return;
   const Position at = draft.plan.design.stop          ? draft.stop_at

@@ -10,6 +10,7 @@
 
 #include "design/model.h"
 #include "design/resolve.h"
+#include "design/trial_list.h"
 #include "plan/reading/draft.h"
 #include "plan/reading/key_list.h"
 #include "plan/texts.h"
@@ -155,6 +156,7 @@ constexpr std::string_view header_of_defaults = "\n[by_default]\n";
 constexpr std::string_view pads_by_default = "stack = true\n";
 constexpr std::string_view nodes_by_default = "nodes = ";
 constexpr std::string_view layer_by_default = "heap = \"layer\"\n";
+constexpr std::string_view cost_by_default = "cost = true\n";
 
 std::string clang_by_default() {
   return fmt::format("clang = {}\n", default_clang);
@@ -205,6 +207,21 @@ bool gets_layer(const Plan& plan) {
   return !plan.machines && leaves_open(plan, {"heap", "allocator"});
 }
 
+// Whether the plan gets plain trials by default. It must have enough blocks to tell what random
+// layouts cost.
+bool gets_cost(const Plan& plan) {
+  if (plan.analysis.has_cost || treatments(plan).empty() || !why_no_plain_trials(plan).empty())
+    return false;
+  if (plan.randomize.empty() && !builds_with_szc(plan)) return false;
+  const std::uint32_t least = blocks_for_plain * least_plain_trials * plan.machine_count();
+  if (std::ranges::any_of(plan.benchmarks,
+                          [&](const Benchmark& each) { return each.repetitions < least; }))
+    return false;
+  Plan with = plan;
+  with.analysis.cost = true;
+  return count_trials(with) <= max_trials;
+}
+
 // Whether a build of the plan may use the compiler that [by_default] names.
 bool gets_clang(const Plan& plan) {
   const auto is_default = [&](const char* variable, std::string_view command) {
@@ -229,6 +246,7 @@ std::string with_defaults(const std::string& text, std::optional<std::uint32_t> 
   if (nodes) lines += fmt::format("{}{}\n", nodes_by_default, *nodes);
   if (gets_pads(*plan)) lines += pads_by_default;
   if (gets_layer(*plan)) lines += layer_by_default;
+  if (gets_cost(*plan)) lines += cost_by_default;
   if (gets_clang(*plan)) lines += clang_by_default();
   if (lines.empty()) return text;
   const std::string result = fmt::format("{}{}defaults for keys that the plan does not set.{}{}",
@@ -249,7 +267,7 @@ std::string_view without_defaults(std::string_view text) {
     const std::size_t end = lines.find_first_not_of("0123456789", nodes_by_default.size());
     if (end != std::string_view::npos && lines[end] == '\n') lines.remove_prefix(end + 1);
   }
-  for (const std::string_view line : {pads_by_default, layer_by_default})
+  for (const std::string_view line : {pads_by_default, layer_by_default, cost_by_default})
     if (lines.starts_with(line)) lines.remove_prefix(line.size());
   return lines.empty() || lines == clang_by_default() ? text.substr(0, mark) : text;
 }
@@ -284,7 +302,16 @@ std::expected<Plan, std::vector<Problem>> read_plan(std::string_view text) {
   check_tables(draft);
   if (!draft.problems.empty()) return std::unexpected(std::move(draft.problems).take());
   const std::optional<Position> answer_at = draft.machines_answer_at;
+  const auto keys_of_analysis = draft.study.analysis;
   Plan plan = finish(std::move(draft));
+  if (const std::string why = plan.analysis.cost ? why_no_plain_trials(plan) : ""; !why.empty()) {
+    if (plan.analysis.has_cost)
+      return only(keys_of_analysis.at("cost"),
+                  fmt::format("'analysis.cost' is not possible, because {}: change the plan, or "
+                              "remove this key",
+                              why));
+    plan.analysis.cost = false;
+  }
   if (const std::string why = answer_at ? why_no_other_machines(plan) : ""; !why.empty())
     return only(*answer_at, fmt::format("'machines.answer' = \"like-these\" is not possible, "
                                         "because {}: change the plan, or use \"these\"",

@@ -316,6 +316,38 @@ TEST(ReadPlan, TestRunsDecideAboutTheHeapLayerOfProgramsThatSzcBuilds) {
             "p:7:1: 'by_default.heap' must be \"layer\", not \"shuffled\"\n");
 }
 
+TEST(ReadPlan, APlanWithEnoughBlocksMeasuresWhatRandomLayoutsCostByDefault) {
+  const std::string two = "[factor.x]\nlevels = { a = { X = '1' }, b = { X = '2' } }\n";
+  const auto plan_with = [&](const std::string& repetitions, const std::string& more) {
+    return "[experiment]\nname = 't'\n[defaults]\nrepetitions = " + repetitions +
+           "\n[[benchmark]]\nname = 'b'\nrun = ['/bin/true', '${X}']\n" + more;
+  };
+  const std::string heap = "[randomize]\nheap = true\n";
+  std::string ten = "[factor.x.levels]\n";  // with them, a plan has as many trials as it may have
+  for (int i = 0; i < 10; ++i) ten += fmt::format("l{0} = {{ X = '{0}' }}\n", i);
+  EXPECT_EQ(problems_of(plan_with("100000", ten + heap)), "");
+  const std::string text = plan_with("20", two + heap);
+  const std::string with = with_defaults(text);
+  EXPECT_TRUE(good_plan(with).analysis.cost);
+  EXPECT_FALSE(good_plan(text).analysis.cost) << "plans of earlier versions";
+  EXPECT_EQ(without_defaults(with), text);
+  EXPECT_EQ(with_defaults(with), with);
+  std::string by_szc = plan_with("20", "build = 'szc -D${X} -o ${OUT} b.c'\n" + two);
+  by_szc.replace(by_szc.find("/bin/true"), 9, "${OUT}");
+  EXPECT_TRUE(good_plan(with_defaults(by_szc)).analysis.cost);
+  EXPECT_TRUE(good_plan(with_defaults(by_szc)).pads_by_default);
+  EXPECT_EQ(without_defaults(with_defaults(by_szc)), by_szc);
+  for (const std::string& other :
+       {plan_with("19", two + heap), plan_with("20", two),
+        plan_with("20", heap + "[variables]\nX = '1'\n"),
+        plan_with("20", two + heap + "[analysis]\ncost = false\n"),
+        plan_with("20", two + "[factor.heap]\nlevels = [false, true]\n"),
+        plan_with("20", two + heap + "[by_default]\n"), plan_with("100000", ten + heap)})
+    EXPECT_EQ(with_defaults(other), other);
+  const std::string said = plan_with("20", two + heap + "[analysis]\ncost = true\n");
+  EXPECT_EQ(with_defaults(said), said);
+}
+
 TEST(ReadPlan, AStoredPlanKeepsTheClangThatWasTheDefault) {
   const auto compilers = [](const std::string& text) {
     const Variables variables = good_plan(text).variables;

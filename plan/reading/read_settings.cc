@@ -114,6 +114,7 @@ void read_by_default(const Table& root, Draft& draft) {
     draft.nodes_chosen_at = table->at();
   }
   draft.plan.layer_by_default = table && given<"by_default.heap">(*table);
+  draft.plan.analysis.cost = value<"by_default.cost">(table);
   const auto clang = value<"by_default.clang">(table);
   draft.plan.variables = {{"CC", fmt::format("clang-{}", clang)},
                           {"CXX", fmt::format("clang++-{}", clang)}};
@@ -309,6 +310,9 @@ void read_analysis(const Table& root, Draft& draft) {
   for (const Pair& pair : table->pairs()) draft.study.analysis[pair.key] = pair.at;
   analysis.equivalence = given<"analysis.equivalence">(*table);
   analysis.control = given<"analysis.control">(*table).value_or("");
+  const auto cost = given<"analysis.cost">(*table);
+  analysis.has_cost = cost.has_value();
+  analysis.cost = cost.value_or(analysis.cost);
   if (paper) use_paper(*table, draft);
 }
 

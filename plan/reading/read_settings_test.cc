@@ -607,6 +607,33 @@ TEST(ReadPlanAnalysis, OnlyBlocksAndProgramsHaveATypicalRun) {
             "a nested design compares the means of seeds");
 }
 
+TEST(ReadPlanAnalysis, OnlySomethingRandomHasACost) {
+  const std::string cost = "[analysis]\ncost = true\n";
+  EXPECT_FALSE(good_plan(smallest).analysis.cost);
+  EXPECT_TRUE(good_plan(smallest + cost).analysis.cost) << "szc may have built the program";
+  EXPECT_TRUE(good_plan(smallest + two_programs + cost).analysis.cost);
+  EXPECT_TRUE(good_plan(smallest + "[by_default]\ncost = true\n").analysis.cost);
+  EXPECT_FALSE(
+      good_plan(smallest + "[by_default]\ncost = true\n[analysis]\ncost = false\n").analysis.cost);
+  const auto why = [](const std::string& because) {
+    return "'analysis.cost' is not possible, because " + because +
+           ": change the plan, or remove this key\n";
+  };
+  const std::string nothing = "[randomize]\ncode = false\nheap = false\n";
+  EXPECT_EQ(more(nothing + cost),
+            "p:10:1: " + why("nothing in the layouts of its programs is random"));
+  EXPECT_EQ(more("[factor.heap]\nlevels = [false, true]\n" + cost),
+            "p:9:1: " + why("the factor 'heap' already changes what is random"));
+  EXPECT_EQ(
+      more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = 'nested'\n" + cost),
+      "p:11:1: " + why("a nested design does not compare the cells of a block"));
+  EXPECT_EQ(more("[measure]\nsimulate = true\n[analysis]\nresponse = 'simulated-instructions'\n"
+                 "cost = true\n"),
+            "p:10:1: " + why("its trials run under a simulator and have no times"));
+  // A default that does not fit is no mistake.
+  EXPECT_FALSE(good_plan(smallest + nothing + "[by_default]\ncost = true\n").analysis.cost);
+}
+
 TEST(ReadPlanAnalysis, ThePapersMethodIsWithinSubjectsAndOnRawNumbers) {
   EXPECT_EQ(more("[analysis]\nlog = true\nmethod = 'stabilizer'\n"),
             "p:7:1: 'analysis.log' must be false with method = \"stabilizer\", which compares raw "

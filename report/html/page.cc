@@ -325,6 +325,7 @@ std::string page(const Document& document, const Background& background) {
   markup.add(section_part("anova", anova_section(document.analysis)))
       .add(section_part("machines", machines_section(document.analysis)))
       .add(section_part("components", components_section(document.analysis)))
+      .add(section_part("cost", cost_section(document)))
       .add(section_part("counters", counters_section(document.counters)))
       .add(section_part("measures", measures_section(document.measures)))
       .add(machine_part(document, background))

@@ -259,6 +259,7 @@ std::vector<KnownFact> known_facts(const Document& document) {
   add("Stopping", document.stopping ? document.stopping->words : "");
   add("Excluded", document.exclusions ? dependence_text(*document.exclusions) : "");
   add("Random", drawn_text(document.drawn));
+  add("Cost", cost_text(document));
   add("Layout", layouts_text(document.layouts));
   add("Simulated", document.simulated ? simulated_text() : "");
   add("Measured", measured_text(document));

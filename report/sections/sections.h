@@ -38,6 +38,9 @@ std::string relative_text(const Document& document);
 // "environment, addresses; not: functions, stack frames (szc did not build the programs)". Reasons
 // are cut to `longest_reason` characters; 0: without reasons.
 std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason = longest);
+// "random layouts themselves cost +1.2 % (+0.4 to +2.0 %) of CPU time ...", with a warning if that is
+// much.
+std::string cost_text(const Document& document);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);
 std::string load_numbers(const Load& load);  // without the warning about a busy machine
@@ -92,6 +95,9 @@ Section randomization_section(const stats::Analysis& analysis);
 Section alternatives_section(const stats::Analysis& analysis);
 Section calibration_section(const stats::Analysis& analysis);
 Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& floor);
+// What random layouts cost each benchmark, and all of them.
+Section cost_section(const Document& document);
+Row cost_row(const Cost& cost, const Cost::Of& of);
 // The plan's rules with the attempts that they caught, and the changes without the rules.
 Section exclusions_section(const Document& document);
 Section without_rules_section(const Document& document);

@@ -111,6 +111,10 @@ void CommandLine::add_ab() {
   // This is the default, so --help leaves the option out. With both options the control is
   // measured.
   ab->add_flag_callback("--control", [&a] { a.ab.control = true; })->group("");
+  ab->add_flag_callback(
+      "--no-cost", [&a] { a.ab.cost = false; },
+      "Do not measure what random layouts themselves cost. By default, one round in five also runs "
+      "the first version without random layouts, as its users run it");
   ab->add_option("--seed", a.ab.seed, "Seed of every random choice")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

@@ -16,6 +16,7 @@
 #include "plan/texts.h"
 #include "results/exclusion.h"
 #include "results/run_request.h"
+#include "results/trials.h"
 #include "store/rows/bounds.h"
 
 namespace stab::daemon {
@@ -408,8 +409,7 @@ store::Trial Session::row_for(const Place& place, const Schedule::Step& step) co
   row.block = trial.block;
   row.warmup = trial.warmup;
   row.benchmark = plan_.benchmarks[trial.benchmark].name;
-  for (std::size_t i = 0; i < plan_.factors.size(); ++i)
-    row.levels[plan_.factors[i].name] = trial.levels[i].name;
+  row.levels = results::stored_levels(plan_, trial);
   row.seed = trial.seed;
   row.node = place.node.node;
   const std::int64_t slot = place.builds.of_trial[step.position];
@@ -941,6 +941,7 @@ std::string Session::trial_words(const Schedule::Step& step) const {
   const plan::Trial trial = expansion_.trials[step.position];
   std::string words = plan_.benchmarks[trial.benchmark].name;
   for (const plan::Level& level : expansion_.cells[trial.cell]) words += " " + level.name;
+  if (trial.plain) words += " without random layouts";
   return words + fmt::format(", {} {}", trial.warmup ? "warm-up block" : "block", trial.block + 1);
 }
 

@@ -425,6 +425,8 @@ class Session {
   bool ends_before(Place& place, const Schedule::Step& step);
   void ask_rule(Place& place, const Schedule::Step& step, unsigned attempt);
   void rule_said(Place& place, const protocol::LookReply& look, const Schedule::Step& step);
+  [[nodiscard]] std::chrono::nanoseconds longer_by_trials(std::chrono::nanoseconds last,
+                                                          std::uint32_t blocks) const;
   bool time_is_up(std::uint32_t blocks);
   bool waits_for_readers(Place& place, std::uint32_t position, bool within_block = false);
   void pass(Place& place, std::uint32_t position);

@@ -367,8 +367,21 @@ bool Session::gives_way_before(const Schedule::Step& step) {
   return true;
 }
 
-// Asked once after so many measured blocks. Assumes that the next round of blocks takes as long as
-// the last one, or, if that is unknown, as the mean round.
+// The time of the round after so many measured blocks, if the round before it took `last`. A round
+// with plain trials has more trials than others.
+std::chrono::nanoseconds Session::longer_by_trials(std::chrono::nanoseconds last,
+                                                   std::uint32_t blocks) const {
+  const auto machines = static_cast<std::uint32_t>(places_.size());
+  if (blocks < machines) return last;
+  const auto trials_in = [&](std::uint32_t block) {
+    return static_cast<double>(expansion_.trials.in_block(block));
+  };
+  const double times = std::max(1.0, trials_in(blocks) / trials_in(blocks - machines));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(last * times);
+}
+
+// Asked once after so many measured blocks. Assumes that each trial of the next round of blocks
+// takes as long as one of the last round, or, if that is unknown, that it is a mean round.
 bool Session::time_is_up(std::uint32_t blocks) {
   const auto& time = plan_.design.time;
   if (!time) return false;
@@ -376,7 +389,8 @@ bool Session::time_is_up(std::uint32_t blocks) {
   const std::chrono::nanoseconds driven(*experiment_.duration_ns);
   const auto rounds = blocks / static_cast<std::uint32_t>(places_.size());
   const auto before = std::exchange(driven_then_, driven);
-  const auto next = before ? driven - *before : driven / std::max(1U, rounds);
+  const auto next = before ? longer_by_trials(driven - *before, blocks)
+                           : driven / std::max(1U, rounds);
   if (blocks < plan_.design.fewest_blocks() || driven + next <= *time) return false;
   stopped_ = fmt::format("the experiment's time limit of {} allowed only {} of {} blocks",
                          format_duration(*time), blocks, expansion_.blocks);
