@@ -51,16 +51,18 @@ stats::Dataset data_of(const std::vector<CostSums::Pair>& pairs, const plan::Pla
   stats::Column subjects{.name = subject_column};
   stats::Column blocks{.name = block_column};
   stats::Column layouts{.name = plan::plain_column, .levels = {plan::plain_level, "on"}};
-  std::map<std::size_t, std::uint32_t> places;  // of benchmarks
+  std::map<std::size_t, std::uint32_t> places;  // of benchmarks, in the plan's order
+  for (const CostSums::Pair& pair : pairs) places[pair.benchmark] = 0;
+  for (auto& [benchmark, place] : places) {
+    place = static_cast<std::uint32_t>(subjects.levels.size());
+    subjects.levels.push_back(plan.benchmarks[benchmark].name);
+  }
   std::optional<std::uint32_t> block;
   for (const CostSums::Pair& pair : pairs) {
-    const auto [place, is_new] =
-        places.try_emplace(pair.benchmark, static_cast<std::uint32_t>(places.size()));
-    if (is_new) subjects.levels.push_back(plan.benchmarks[pair.benchmark].name);
     if (block != pair.block) blocks.levels.push_back(std::to_string(pair.block));
     block = pair.block;
     for (const bool random : {false, true}) {
-      subjects.codes.push_back(place->second);
+      subjects.codes.push_back(places.at(pair.benchmark));
       blocks.codes.push_back(static_cast<std::uint32_t>(blocks.levels.size() - 1));
       layouts.codes.push_back(random ? 1 : 0);
       data.response.push_back(random ? *pair.random : *pair.plain);

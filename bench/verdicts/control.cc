@@ -19,13 +19,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/verdicts/told.h"
 #include "design/trial_list.h"
 #include "plan/reading/read_plan.h"
 #include "stats/verdicts/calibration.h"
@@ -103,16 +103,6 @@ class Disturbance {
   double last_ = 0;
 };
 
-Json output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) return nullptr;
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
-    text.append(buffer.data(), n);
-  return Json::parse(text, nullptr, false);
-}
-
 struct Laboratory {
   std::string stabctl;
   std::string folder;
@@ -136,7 +126,7 @@ struct Laboratory {
     const auto ask = [&] {
       if (!store.add_trials(rows)) return Json(nullptr);
       rows.clear();
-      return output_of(fmt::format("'{}' report {} --state {} --json", stabctl, *id, folder));
+      return bench::told_by(fmt::format("'{}' report {} --state {} --json", stabctl, *id, folder));
     };
     std::size_t look = 0;
     for (const plan::Trial& trial : expansion.trials) {

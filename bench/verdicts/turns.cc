@@ -15,11 +15,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
+#include "bench/verdicts/told.h"
 #include "design/trial_list.h"
 #include "plan/reading/read_plan.h"
 #include "stats/verdicts/calibration.h"
@@ -107,16 +107,6 @@ store::Id store_experiment(store::Store& store, std::uint64_t seed, double chang
   return store.add_trials(rows) ? *id : 0;
 }
 
-Json output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) return nullptr;
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
-    text.append(buffer.data(), n);
-  return Json::parse(text, nullptr, false);
-}
-
 bool decides(const Json& effects) {
   return effects[0]["verdict"] != "unsure" && effects[0]["verdict"] != "same";
 }
@@ -154,7 +144,7 @@ int main(int argc, char** argv) {
       const store::Id id = store_experiment(**store, seed, differs ? 0.05 : 0);
       const std::string command =
           fmt::format("'{}' report {} --state {} --json", argv[1], id, folder);
-      const Json report = output_of(command);
+      const Json report = bench::told_by(command);
       if (!report.is_object()) return 1;
       for (const char* number : numbers) {
         const bool decided = decides(effects_of(report, number));
@@ -162,7 +152,7 @@ int main(int argc, char** argv) {
       }
       if (seed > 20) continue;
       for (const char* number : numbers) {
-        const Json own = output_of(fmt::format("{} --response {}", command, number));
+        const Json own = bench::told_by(fmt::format("{} --response {}", command, number));
         different += own["effects"][0]["p"] == effects_of(report, number)[0]["p"] &&
                              own["analysis"]["response"] == number
                          ? 0

@@ -131,7 +131,8 @@ TEST(Versions, WhatAShellStartsIsPreloadedWhereTheHeapIsRandom) {
   EXPECT_TRUE(plan.randomize.contains("heap"));
   EXPECT_EQ(plan.randomize.at("allocator").name, "layer");
   const std::string line =
-      "export LD_PRELOAD='/lib/it'\\''s.so:/lib/b.so'$${LD_PRELOAD:+:$$LD_PRELOAD}\n";
+      "case $$STABILIZER_OPTIONS in *heap=1*) export "
+      "LD_PRELOAD='/lib/it'\\''s.so:/lib/b.so'$${LD_PRELOAD:+:$$LD_PRELOAD} ;; esac\n";
   EXPECT_EQ(plan.benchmarks[0].run.back(), line + "${VERSION}");
   comparison.kind = Kind::folders;
   comparison.command = "./x";
@@ -211,6 +212,29 @@ TEST(Versions, AControlIsOneMoreLevelUnlessItIsNotWanted) {
   EXPECT_EQ(name_of_control(comparison), "a-again+");
   EXPECT_EQ(levels_of(read(comparison)).back().name, "a-again+");
   EXPECT_EQ(read(comparison).analysis.control, "a-again+");
+}
+
+TEST(Versions, WhatRandomLayoutsCostIsMeasuredIfWeMakeThem) {
+  Comparison comparison = of_commands({"a", "b"});
+  EXPECT_FALSE(read(comparison).analysis.cost);
+  EXPECT_TRUE(read(comparison).analysis.has_cost) << "it is no default of the plan";
+  comparison.cost = true;
+  EXPECT_TRUE(read(comparison).analysis.cost);
+
+  EXPECT_FALSE(has_own_layouts(comparison));
+  comparison.why_no_pads = "a has no pads";
+  EXPECT_TRUE(has_own_layouts(comparison)) << "its functions move";
+  comparison.wanted_pads = Pads::never;
+  comparison.why_no_pads = "--no-stack";
+  EXPECT_FALSE(has_own_layouts(comparison));
+  comparison.kind = Kind::folders;
+  EXPECT_TRUE(has_own_layouts(comparison)) << "builds use szc";
+  comparison.kind = Kind::commands;
+  comparison.heap = true;
+  EXPECT_TRUE(has_own_layouts(comparison));
+  comparison.heap = false;
+  comparison.pads = true;
+  EXPECT_TRUE(has_own_layouts(comparison));
 }
 
 TEST(Versions, AnyNumberOfBlocksMakesAPlan) {

@@ -36,9 +36,10 @@ std::string describe(const std::vector<toml::Problem>& problems, std::string_vie
 // later versions read the stored plan as this one does. If szc builds a program of the plan, the
 // table has random stack frames and random heap blocks, unless the plan sets or varies them, turns
 // code off, or varies code. It has the version of clang if the plan builds a program and does not
-// set both CC and CXX. It has plain trials if the plan
-// does not set analysis.cost, something is random, and the plan has enough blocks. It has the number of nodes if the plan has a range of nodes and a number was
-// chosen. Other texts stay as they are, and so do plans that have such a table.
+// set both CC and CXX. It has plain trials if the plan does not set analysis.cost, something is
+// random, and the plan has enough blocks. It has the number of nodes if the plan has a range of
+// nodes and a number was chosen. Other texts stay as they are, and so do plans that have such a
+// table.
 std::string with_defaults(const std::string& text, std::optional<std::uint32_t> nodes = {});
 // The text without the lines that with_defaults() added.
 std::string_view without_defaults(std::string_view text);

@@ -51,6 +51,20 @@ std::vector<Element> dots_in(const Markup& picture) {
   return elements_named(parsed, "circle");
 }
 
+TEST(Page, HasTheCostOfRandomLayouts) {
+  Document document = sample_document();
+  document.cost = Cost{.response = "cpu",
+                       .off = {"functions"},
+                       .all = {.ratio = 1.012, .low = 1.004, .high = 1.020, .blocks = 8},
+                       .benchmarks = {{.benchmark = hostile, .ratio = 1.012, .blocks = 8}}};
+  const std::string text = page(document, {});
+  EXPECT_EQ(parse(text).problem, "");
+  EXPECT_THAT(text, HasSubstr("random layouts themselves cost +1.20 % (+0.40 to +2.00 %)"));
+  EXPECT_THAT(text, HasSubstr("<section id=\"cost\">"));
+  EXPECT_THAT(text, Not(HasSubstr(hostile)));
+  EXPECT_THAT(page(sample_document(), {}), Not(HasSubstr("<section id=\"cost\">")));
+}
+
 TEST(Page, IsWellFormed) {
   const Document document = sample_document();
   EXPECT_EQ(parse(page(document, background_of(document, 5))).problem, "");

@@ -171,7 +171,8 @@ std::string randomized(const Output& told) {
 }
 
 TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
-  const std::vector<std::string> short_run = {"--no-control", "--json"};
+  // Plain trials have no random heap.
+  const std::vector<std::string> short_run = {"--no-control", "--no-cost", "--json"};
   const auto run = [&](std::vector<std::string> more) {
     more.insert(more.begin(), short_run.begin(), short_run.end());
     const Output told = ab(2, more);
@@ -232,6 +233,75 @@ TEST_F(Ab, BlocksOfTheHeapAreAtRandomPlacesWhereThatWorksAndElseItIsSaid) {
   EXPECT_THAT(refused.err, HasSubstr("--heap: fixed has no random heap: the program is linked "
                                      "statically, and szc's runtime needs the C library"));
   EXPECT_NE(ab({"--heap", "--no-heap", "--program", "./a", "./b"}).code, 0);
+}
+
+// A heap that is slower than the program's own costs as much as it does, and the answer says so.
+TEST_F(Ab, TheCostOfRandomLayoutsIsMeasuredInAFifthOfTheRounds) {
+  lab_.write("lists.c",
+             "#include <stdlib.h>\nint main(void) {\n  static void *list[20000];\n"
+             "  for (int i = 0; i < 30; ++i) {\n"
+             "    for (int j = 0; j < 20000; ++j) list[j] = malloc(40), *(char *)list[j] = 1;\n"
+             "    for (int j = 0; j < 20000; ++j) free(list[j]);\n  }\n  return 0;\n}\n");
+  ASSERT_EQ(
+      run_program({"/bin/sh", "-c", "cc -O1 lists.c -o lists && cp lists again"}, lab_.folder())
+          .code,
+      0);
+  const auto lacks_cost = [](const Output& each) {
+    const json document = json::parse(each.out, nullptr, false);
+    return !document.is_object() || !document["report"]["cost"].is_object() ||
+           !document["report"]["cost"]["low"].is_number();
+  };
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--program", "./lists", "./again"},
+        {"--", "./lists", "./again"}}) {
+    std::vector<std::string> all = {"--heap", "--margin", "0.01%", "--json"};
+    all.insert(all.end(), how.begin(), how.end());
+    const Output told = ab(6, all, lacks_cost);
+    ASSERT_EQ(told.code, 0) << told.err;
+    const json document = json::parse(told.out);
+    const json& cost = document["report"]["cost"];
+    ASSERT_TRUE(cost["low"].is_number()) << cost;
+    EXPECT_EQ(cost["response"], "wall");
+    EXPECT_EQ(cost["off"], json::array({"heap blocks"}));
+    EXPECT_GT(cost["high"], 1.05) << "the layer costs much here";
+    EXPECT_LT(cost["low"], cost["ratio"]);
+    EXPECT_GE(cost["n"], 4);
+    const json& stopping = document["report"]["stopping"];
+    EXPECT_LE(cost["n"].get<std::uint64_t>(), stopping["blocks"].get<std::uint64_t>() / 5 + 1);
+    ASSERT_EQ(document["report"]["effects"].size(), 2U) << "one, and the control";
+    // Of plain trials no process has the library.
+    const Output trials = run_program({STAB_BIN_DIR "/stabctl", "export", "--folder",
+                                       document["state"].get<std::string>(), "--json"},
+                                      lab_.folder());
+    ASSERT_EQ(trials.code, 0) << trials.err;
+    std::size_t plain = 0;
+    for (const json& trial : json::parse(trials.out)) {
+      if (trial["status"] != "ok" || trial["warmup"] == true) continue;
+      const bool is_plain = trial["random-layouts"] == "off";
+      EXPECT_EQ(trial["version"].is_null(), is_plain) << trial;
+      EXPECT_EQ(trial["randomized"] == true, !is_plain) << trial;
+      plain += is_plain ? 1U : 0U;
+    }
+    EXPECT_GE(plain, cost["n"].get<std::size_t>());
+    const std::string later = joined(report_in(document["state"], {"--full"}).out);
+    EXPECT_THAT(later, HasSubstr("Cost random layouts themselves cost +"));
+    EXPECT_THAT(later, HasSubstr("What random layouts cost"));
+  }
+  // Nothing is measured if the user does not want it, or if nothing is random.
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--no-cost", "--heap"}, {"--no-heap"}}) {
+    std::vector<std::string> all = how;
+    all.insert(all.end(), {"--no-control", "--json", "--program", "./lists", "./again"});
+    const Output told = ab(3, all, [](const Output& each) {
+      const json document = json::parse(each.out, nullptr, false);
+      return !document.is_object() || !document["report"]["stopping"].is_object();
+    });
+    ASSERT_EQ(told.code, 0) << told.err;
+    const json document = json::parse(told.out);
+    EXPECT_TRUE(document["report"]["cost"].is_null()) << document["report"]["cost"];
+    EXPECT_EQ(document["report"]["trials"]["ok"],
+              2 * document["report"]["stopping"]["blocks"].get<int>());
+  }
 }
 
 // A change of libc's thresholds makes such a program many times faster, and our allocators have none.

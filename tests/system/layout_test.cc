@@ -133,6 +133,51 @@ TEST_F(Layout, CodeIsSwitchedOnAndOffInOneBinary) {
               HasSubstr("4 of 8 trials randomized (code once)"));
 }
 
+// In a fifth of its blocks, a plan with enough of them also runs the program as its users run it.
+TEST_F(Layout, ThePlanMeasuresWhatRandomLayoutsCost) {
+  std::string text = plan("cost", "${FLAGS}",
+                          "[factor.opt]\nlevels = { low = { FLAGS = \"-O0\" }, high = { FLAGS = "
+                          "\"-O1\" } }\n[randomize]\nrerandomize = \"once\"\n");
+  text.replace(text.find("repetitions = 4"), 15, "repetitions = 20");
+  lab_.write("cost.toml", text);
+  EXPECT_THAT(lab_.ctl({"check", lab_.path("cost.toml")}).out,
+              HasSubstr("in one of 5 blocks, the first cell also runs without random layouts"));
+  const std::string state = lab_.path("state");
+  const Output ran = lab_.ctl({"run", "--state", state, lab_.path("cost.toml")});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json document =
+      json::parse(lab_.ctl({"report", "--state", state, "--json"}).out, nullptr, false);
+  EXPECT_EQ(document["trials"]["ok"], 44) << document["failures"];
+  EXPECT_EQ(document["trials"]["planned"], 44);
+  EXPECT_EQ(document["layouts"]["randomized"], 40);
+  EXPECT_EQ(document["layouts"]["unrandomized"], 0);
+  for (const json& mean : document["means"]) EXPECT_EQ(mean["n"], 20) << mean;
+  const json& cost = document["cost"];
+  EXPECT_EQ(cost["off"], json({"functions", "stack frames"}));
+  EXPECT_EQ(cost["n"], 4);
+  EXPECT_TRUE(cost["low"].is_number()) << cost;
+  EXPECT_LE(cost["low"], cost["ratio"]);
+  EXPECT_LE(cost["ratio"], cost["high"]);
+  const json rows = json::parse(lab_.ctl({"export", "1", "--state", state, "--format", "json"}).out,
+                                nullptr, false);
+  ASSERT_THAT(rows, SizeIs(44));
+  std::map<bool, std::set<std::string>> places;
+  std::map<bool, std::set<std::string>> builds;
+  for (const json& row : rows) {
+    const bool is_plain = row["random-layouts"] == "off";
+    EXPECT_EQ(row["randomized"], !is_plain) << row;
+    EXPECT_EQ(row["opt"].is_null(), is_plain) << row;
+    if (!is_plain && row["opt"] != "low") continue;
+    places[is_plain].insert(row["stdout_sha256"]);
+    builds[is_plain].insert(row["build"]);
+  }
+  EXPECT_THAT(places[true], SizeIs(1)) << "their functions stay where they are";
+  EXPECT_THAT(places[false], SizeIs(20));
+  EXPECT_EQ(builds[true], builds[false]) << "it is the same program";
+  EXPECT_THAT(joined(lab_.ctl({"report", "--state", state, "--full"}).out),
+              HasSubstr("Cost random layouts themselves cost "));
+}
+
 // What stabctl adds to a plan says what its trials draw; a stored plan without it draws what it did.
 TEST_F(Layout, FramesHavePadsByDefaultAndStoredPlansKeepTheirMeaning) {
   const int id = run(plan("new", "", "[analysis]\nresponse = \"cpu\"\n"));

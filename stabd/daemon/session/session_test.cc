@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,14 @@
 namespace stab::daemon {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Lt;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 TEST(Session, GoesOnOnTheCpusOnWhichItBegan) {
@@ -37,6 +44,54 @@ TEST(Session, WhatEventsSayDoesNotDecideOnWhichCpusItGoesOn) {
       {.experiment = around.id_, .kind = "machine", .text = "trials run on CPU 7"}));
   around.session_->start();
   EXPECT_EQ(around.earlier_cpus_, machine::CpuSet{});
+}
+
+constexpr const char* with_cost = R"(
+[experiment]
+name = "cost"
+[defaults]
+repetitions = 11
+warmup = 1
+retries = 1
+[[benchmark]]
+name = "plain"
+run = ["true", "${X}"]
+[factor.x]
+levels = { a = { X = "1" }, b = { X = "2" } }
+[analysis]
+cost = true
+)";
+
+TEST(Session, PlainTrialsStayInTheirBlocksAfterFailuresAndRestarts) {
+  Around around(with_cost);
+  around.session_->start();
+  bool is_said = false;
+  for (int answers = 1; around.session_->state() != State::analysing; ++answers) {
+    is_said |= around.session_->progress().activity.contains("plain a without random layouts");
+    around.answer(answers % 6 == 0 ? TrialStatus::timeout : TrialStatus::ok);
+    if (answers % 7 != 0 || around.session_->state() == State::analysing) continue;
+    around.begin();  // the daemon was killed
+    around.session_->start();
+  }
+  EXPECT_TRUE(is_said);
+  const plan::Expansion expansion = plan::expand(around.plan_);
+  std::map<std::uint32_t, int> plain;  // by block
+  std::uint32_t ended = 0;
+  for (const store::Trial& trial : store::trials_of(*around.store_, around.id_)) {
+    const plan::Trial planned = expansion.trials.at(trial.position);
+    EXPECT_EQ(trial.block, planned.block);
+    EXPECT_EQ(trial.seed, planned.seed);
+    if (planned.plain)
+      EXPECT_THAT(trial.levels, ElementsAre(Pair("random-layouts", "off")));
+    else
+      EXPECT_THAT(trial.levels, ElementsAre(Pair("x", _)));
+    if (!trial.last) continue;
+    EXPECT_EQ(trial.position, ended++);
+    if (planned.plain) ++plain[trial.block];
+  }
+  EXPECT_EQ(ended, plan::count_trials(around.plan_));
+  EXPECT_EQ(ended, 2U * 12 + 2) << "the last block is no part of five";
+  EXPECT_THAT(plain, ElementsAre(Pair(Lt(5U), 1), Pair(AllOf(Ge(5U), Lt(10U)), 1)));
 }
 
 TEST(Session, GoesFromTheQueueToItsEnd) {
