@@ -5,7 +5,7 @@
 //
 // Order: randomized blocks. A block runs each (benchmark, cell, nested seed) once, in an order
 // drawn from the plan's seed and the block's number. Warm-up blocks come first. A benchmark with
-// fewer repetitions is absent from the later blocks. Some blocks also have plain trials (see below).
+// fewer repetitions is absent from the later blocks. Some blocks also have plain trials (P1).
 #pragma once
 
 #include <cstddef>
@@ -112,8 +112,8 @@ std::size_t fewest_trials(const Plan& plan);
 //
 // Invariants
 //  P1  Of each five consecutive measured blocks of a benchmark, one has a plain trial, drawn from
-//      the plan's seed. If fewer than five blocks are left at the end of the plan, they have none, so
-//      at most a fifth of the planned blocks have plain trials.
+//      the plan's seed. If fewer than five blocks are left at the end of the plan, they have none,
+//      so at most a fifth of the planned blocks have plain trials.
 //  P2  Warm-up blocks have none.
 //  P3  With several machines, a round of blocks, one on each machine, takes the place of a block.
 

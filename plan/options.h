@@ -60,8 +60,8 @@ bool moves_functions_again(const Options& options);
 // Whether the plan wants a random heap, which any program can have. Nothing if it does not say.
 std::optional<bool> wants_heap(const Options& options);
 
-// The options of a program without random layouts. They leave out options that any program can have,
-// because these options bring a library into the program, even to turn something off.
+// The options of a program without random layouts. They leave out options that any program can
+// have, because these options bring a library into the program, even to turn something off.
 Options plain_options();
 
 // Whether the plan sets any option. If it does not, programs use their defaults.

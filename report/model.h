@@ -249,8 +249,8 @@ struct HeapLayer {
   std::optional<HeapCost> cost{};  // if it was measured
 };
 
-// What random layouts cost, by plain trials: the change from the first cell without random layouts to
-// the same cell with them. Numbers are absent if no block has both trials.
+// The cost of random layouts: the change from the first cell without random layouts (a plain trial)
+// to the same cell with them. Numbers are absent if no block has both trials.
 struct Cost {
   struct Of {
     std::string benchmark{};        // "": all benchmarks

@@ -432,8 +432,7 @@ Result<plan::Plan> plan_of(const store::Experiment& experiment) {
 // Whether the trial is ok, is neither a warm-up nor a plain trial, and is the last attempt at its
 // position.
 bool is_measured(const store::Trial& trial) {
-  return trial.last && !trial.warmup && !is_plain(trial) &&
-         trial.status == store::TrialStatus::ok;
+  return trial.last && !trial.warmup && !is_plain(trial) && trial.status == store::TrialStatus::ok;
 }
 
 // The trial's level of each treatment; random factors are left out.

@@ -137,8 +137,7 @@ Result<Cells> read_cells(store::Reader& store, const store::Experiment& experime
                          const plan::Plan& plan, const protocol::ProfileRequest& request) {
   Cells cells;
   const auto read = for_each_trial(store, experiment, [&](const store::Trial& trial) {
-    if (!trial.last || trial.warmup || is_plain(trial) ||
-        trial.status != store::TrialStatus::ok)
+    if (!trial.last || trial.warmup || is_plain(trial) || trial.status != store::TrialStatus::ok)
       return true;
     const std::string cell = cell_text(plan, trial);
     cells.known.insert(cell);

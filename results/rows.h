@@ -72,8 +72,8 @@ struct Rows {
   std::vector<OtherRows> others;  // of further responses, if the caller asks for them
   stats::Dataset without_rules;   // the attempts that would count without the rules
   CostSums cost;
-  SampleSums samples;             // of the response, if the caller asks for them
-  OutputCounter outputs;          // if the caller asks for them
+  SampleSums samples;     // of the response, if the caller asks for them
+  OutputCounter outputs;  // if the caller asks for them
   Waits waits;
   CausalCells causal;              // of a causal plan
   std::vector<std::string> notes;  // about data that is left out

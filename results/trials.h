@@ -79,8 +79,8 @@ class Response {
   std::optional<std::int64_t> centre_;
 };
 
-// The levels that a trial's row stores. A plain trial has the level of plan::plain_column instead of
-// levels of treatments, so that nobody takes it for a trial of its cell.
+// The levels that a trial's row stores. A plain trial has the level of plan::plain_column instead
+// of levels of treatments, so that nobody takes it for a trial of its cell.
 std::map<std::string, std::string> stored_levels(const plan::Plan& plan, const plan::Trial& trial);
 // Whether the trial is plain (design/trial_list.h). No comparison uses it.
 bool is_plain(const store::Trial& trial);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Measures how often the interval of the cost of random layouts has the truth, and what plain trials
-// cost comparisons. Stores experiments whose truth is known, as a daemon stores them, and asks
-// `stabctl report` about each experiment:
+// Measures how often the interval of the cost of random layouts has the truth, and what plain
+// trials cost comparisons. Stores experiments whose truth is known, as a daemon stores them, and
+// asks `stabctl report` about each experiment:
 //   build/bench/cost_soundness build/bin/stabctl [EXPERIMENTS]
 // Prints a row for each number of programs and blocks: how often the interval of the cost has the
 // truth, how wide it is, and how often a change of the second level is found with and without plain

@@ -86,8 +86,8 @@ std::size_t place_of_version(Kind kind) {
   return kind == Kind::programs ? 0 : kind == Kind::commands ? 3 : 4;
 }
 
-// Preloads the libraries only into what the shell starts, and only in trials whose options ask for a
-// random heap, which plain trials don't. The shell's own heap does not matter, and a program that
+// Preloads the libraries only into what the shell starts, and only in trials whose options ask for
+// a random heap, which plain trials don't. The shell's own heap does not matter, and a program that
 // replaces the shell writes its own report.
 std::string heap_line(const Comparison& comparison) {
   if (comparison.heap_preloads.empty()) return "";

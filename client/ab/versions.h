@@ -88,8 +88,8 @@ struct Comparison {
 // that they cause. The CPU time stands there once. "" if heap blocks are not random, or the cost is not known.
 std::string heap_remark(const Comparison& comparison);
 
-// Whether trials have random layouts beyond the addresses that the kernel chooses: functions, frames
-// or heap blocks are placed by us, which may have a cost. The first runs must have been made.
+// Whether trials have random layouts beyond the addresses that the kernel chooses: we place
+// functions, frames or heap blocks, which may cost time. The first runs must have been made.
 bool has_own_layouts(const Comparison& comparison);
 
 // The name for the second measurement of the first version.

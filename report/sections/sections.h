@@ -38,8 +38,8 @@ std::string relative_text(const Document& document);
 // "environment, addresses; not: functions, stack frames (szc did not build the programs)". Reasons
 // are cut to `longest_reason` characters; 0: without reasons.
 std::string drawn_text(const std::vector<Drawn>& drawn, std::size_t longest_reason = longest);
-// "random layouts themselves cost +1.2 % (+0.4 to +2.0 %) of CPU time ...", with a warning if that is
-// much.
+// "random layouts themselves cost +1.2 % (-0.6 to +3.0 %) of CPU time ...", with a warning if that
+// is much.
 std::string cost_text(const Document& document);
 std::string quiet_text(const Quietness& quietness);
 std::string load_text(const Load& load);

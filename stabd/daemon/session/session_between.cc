@@ -389,8 +389,8 @@ bool Session::time_is_up(std::uint32_t blocks) {
   const std::chrono::nanoseconds driven(*experiment_.duration_ns);
   const auto rounds = blocks / static_cast<std::uint32_t>(places_.size());
   const auto before = std::exchange(driven_then_, driven);
-  const auto next = before ? longer_by_trials(driven - *before, blocks)
-                           : driven / std::max(1U, rounds);
+  const auto next =
+      before ? longer_by_trials(driven - *before, blocks) : driven / std::max(1U, rounds);
   if (blocks < plan_.design.fewest_blocks() || driven + next <= *time) return false;
   stopped_ = fmt::format("the experiment's time limit of {} allowed only {} of {} blocks",
                          format_duration(*time), blocks, expansion_.blocks);
