@@ -354,7 +354,7 @@ struct Analysis {
   // A level that repeats the first one. Its comparison is a control, which is never reported as a
   // verdict. "": no control.
   std::string control{};
-  // Whether some blocks have plain trials (design/trial_list.h). They show what random layouts cost.
+  // Whether blocks have plain trials (design/trial_list.h). They show what random layouts cost.
   bool cost = false;
   bool has_cost = false;  // 'cost' is set
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A short form of bench/soundness: verdicts are as seldom wrong as reports say, also on events that take turns, and
-# 'stabctl analyze' says of the same data what the simulated functions say; beside a control, no verdict contradicts it; the
-# interval of the cost of random layouts has the truth as often as it says.
+# 'stabctl analyze' says of the same data what the simulated functions say; beside a control, no verdict contradicts it;
+# the interval of the cost of random layouts has the truth as often as it says.
 set -euo pipefail
 . "$1/tests/lib.sh"
 "$build_directory/bench/soundness" --experiments 60 --commits 100
