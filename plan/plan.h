@@ -243,7 +243,7 @@ struct Machines {
   std::uint32_t nodes = 1;
   // The plan's range, if it has one. `nodes` is its least number until stabctl chooses a number, when
   // it submits the plan.
-  std::optional<NodeRange> range;
+  std::optional<NodeRange> range{};
   bool is_chosen = false;
   std::vector<std::string> names;  // these nodes; empty: any
   std::string partition;
