@@ -323,7 +323,8 @@ std::string why_no_plain_trials(const Plan& plan) {
       break;
   }
   for (const Factor& factor : plan.factors)
-    if (factor.kind == FactorKind::option)
+    if (factor.kind == FactorKind::option ||
+        (factor.kind == FactorKind::layout && factor.is_treatment()))
       return fmt::format("the factor '{}' already changes what is random", factor.name);
   // No factor of the plan sets an option, so any levels will do.
   if (!randomizes(options_of(plan, std::vector<Level>(plan.factors.size()))))

@@ -41,7 +41,7 @@ std::map<std::string, std::string> first_cell_of(const plan::Plan& plan) {
   return levels;
 }
 
-bool is_complete(const CostSums::Pair& pair) {
+bool has_both(const CostSums::Pair& pair) {
   return pair.plain && pair.random;
 }
 
@@ -91,9 +91,10 @@ stats::Spec spec_for_cost(const plan::Plan& plan, const std::string& response, b
   return spec;
 }
 
-report::Cost::Of cost_of(const stats::Effect& effect, std::uint64_t blocks) {
-  report::Cost::Of of{.benchmark = effect.subject, .ratio = effect.ratio, .blocks = blocks};
-  if (blocks < plan::least_plain_trials) return of;
+// For all benchmarks, the blocks are those in which each benchmark has both trials.
+report::Cost::Of cost_of(const stats::Effect& effect) {
+  report::Cost::Of of{.benchmark = effect.subject, .ratio = effect.ratio, .blocks = effect.units};
+  if (effect.units < plan::least_plain_trials) return of;
   of.low = effect.low;
   of.high = effect.high;
   return of;
@@ -118,7 +119,7 @@ void CostSums::add(const store::Trial& trial) {
       !(counters::to_double(*number) > 0))
     return;
   if (!open_.empty() && open_.front().block != trial.block) {
-    std::ranges::copy_if(open_, std::back_inserter(pairs_), is_complete);
+    std::ranges::copy_if(open_, std::back_inserter(pairs_), has_both);
     open_.clear();
   }
   const auto place = static_cast<std::size_t>(benchmark - plan_.benchmarks.begin());
@@ -136,7 +137,7 @@ void CostSums::add(const store::Trial& trial) {
 
 std::vector<CostSums::Pair> CostSums::complete() const {
   std::vector<Pair> all = pairs_;
-  std::ranges::copy_if(open_, std::back_inserter(all), is_complete);
+  std::ranges::copy_if(open_, std::back_inserter(all), has_both);
   return all;
 }
 
@@ -150,20 +151,13 @@ std::optional<report::Cost> CostSums::result() const {
                                    {&Pair::heap_blocks, "heap blocks"}})
     if (std::ranges::any_of(pairs, part)) cost.off.emplace_back(name);
   if (cost.off.empty()) return std::nullopt;
-  std::map<std::string, std::uint64_t> blocks_of;  // by benchmark
-  std::uint64_t blocks = 0;
-  std::optional<std::uint32_t> last;
-  for (const Pair& pair : pairs) {
-    ++blocks_of[plan_.benchmarks[pair.benchmark].name];
-    if (std::exchange(last, pair.block) != pair.block) ++blocks;
-  }
-  const bool has_several = blocks_of.size() > 1;
+  const bool has_several = std::ranges::any_of(
+      pairs, [&](const Pair& pair) { return pair.benchmark != pairs.front().benchmark; });
   const stats::Analysis analysis =
       stats::analyse(data_of(pairs, plan_), spec_for_cost(plan_, response_, has_several));
   for (const stats::Effect& effect : analysis.effects) {
-    if (effect.scope == stats::Scope::these) cost.all = cost_of(effect, blocks);
-    if (effect.scope == stats::Scope::subject)
-      cost.benchmarks.push_back(cost_of(effect, blocks_of[effect.subject]));
+    if (effect.scope == stats::Scope::these) cost.all = cost_of(effect);
+    if (effect.scope == stats::Scope::subject) cost.benchmarks.push_back(cost_of(effect));
   }
   if (has_several || cost.benchmarks.empty()) return cost;
   cost.all = cost.benchmarks.front();

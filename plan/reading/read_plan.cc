@@ -208,8 +208,8 @@ bool gets_layer(const Plan& plan) {
 }
 
 // Whether the plan gets plain trials by default. It must have enough blocks to tell what random
-// layouts cost.
-bool gets_cost(const Plan& plan) {
+// layouts cost. `nodes`: their number, if it was chosen from a range.
+bool gets_cost(const Plan& plan, std::optional<std::uint32_t> nodes) {
   if (plan.analysis.has_cost || treatments(plan).empty() || !why_no_plain_trials(plan).empty())
     return false;
   if (plan.randomize.empty() && !builds_with_szc(plan)) return false;
@@ -219,7 +219,8 @@ bool gets_cost(const Plan& plan) {
     return false;
   Plan with = plan;
   with.analysis.cost = true;
-  return count_trials(with) <= max_trials;
+  const std::size_t of_each_machine = count_trials(with) / plan.machine_count();
+  return of_each_machine * nodes.value_or(plan.machine_count()) <= max_trials;
 }
 
 // Whether a build of the plan may use the compiler that [by_default] names.
@@ -246,7 +247,7 @@ std::string with_defaults(const std::string& text, std::optional<std::uint32_t> 
   if (nodes) lines += fmt::format("{}{}\n", nodes_by_default, *nodes);
   if (gets_pads(*plan)) lines += pads_by_default;
   if (gets_layer(*plan)) lines += layer_by_default;
-  if (gets_cost(*plan)) lines += cost_by_default;
+  if (gets_cost(*plan, nodes)) lines += cost_by_default;
   if (gets_clang(*plan)) lines += clang_by_default();
   if (lines.empty()) return text;
   const std::string result = fmt::format("{}{}defaults for keys that the plan does not set.{}{}",

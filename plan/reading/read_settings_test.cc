@@ -624,6 +624,8 @@ TEST(ReadPlanAnalysis, OnlySomethingRandomHasACost) {
             "p:10:1: " + why("nothing in the layouts of its programs is random"));
   EXPECT_EQ(more("[factor.heap]\nlevels = [false, true]\n" + cost),
             "p:9:1: " + why("the factor 'heap' already changes what is random"));
+  EXPECT_EQ(more("[factor.layout]\nlevels = [1, 2]\n" + cost),
+            "p:9:1: " + why("the factor 'layout' already changes what is random"));
   EXPECT_EQ(
       more("[factor.layout]\nrandom = { seeds = 2, runs = 2 }\n[design]\nkind = 'nested'\n" + cost),
       "p:11:1: " + why("a nested design does not compare the cells of a block"));

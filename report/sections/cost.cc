@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,8 @@ std::string cost_text(const Document& document) {
   if (!document.cost || document.trials.ok == 0) return "";
   const Cost& cost = *document.cost;
   const Cost::Of& all = cost.all;
-  if (!all.ratio && cost.benchmarks.empty())
+  const auto has_ratio = [](const Cost::Of& each) { return each.ratio.has_value(); };
+  if (!all.ratio && std::ranges::none_of(cost.benchmarks, has_ratio))
     return "not known: no block has run the first level both with and without random layouts";
   if (!all.ratio) return "measured for each benchmark: see the table with --full";
   const bool has_interval = all.low && all.high;

@@ -66,6 +66,8 @@ TEST(Cost, WithoutAnIntervalItSaysWhy) {
       HasSubstr("% of CPU time (functions, stack frames; 1 block, too few for an interval)"));
   document.cost = Cost{.response = "cpu"};
   EXPECT_THAT(cost_text(document), HasSubstr("not known: no block has run the first level both"));
+  document.cost->benchmarks = {{.benchmark = "sort"}};
+  EXPECT_THAT(cost_text(document), HasSubstr("not known: no block"));
   document.trials.ok = 0;
   EXPECT_EQ(cost_text(document), "") << "nothing has been measured";
 }

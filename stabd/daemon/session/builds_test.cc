@@ -94,6 +94,19 @@ TEST(HeapTests, PairsHaveATrialOfEachProgramAndAreAFifthOfAllRuns) {
   EXPECT_EQ(tests_of(many).at(0).pairs.size(), 10U);
 }
 
+// A plain trial runs without the layer, so a test run like it would speak against the layer.
+TEST(HeapTests, NoneIsLikeAPlainTrial) {
+  const Case all(by_szc + "[defaults]\nrepetitions = 200\n" + opt + "[analysis]\ncost = true\n");
+  const auto tests = tests_of(all);
+  ASSERT_EQ(tests.size(), 1U);
+  ASSERT_EQ(tests[0].pairs.size(), 10U);
+  for (const auto& pair : tests[0].pairs) {
+    ASSERT_EQ(pair.size(), 2U);
+    EXPECT_EQ(all.expansion.trials[pair[0]].block, all.expansion.trials[pair[1]].block);
+    for (const std::uint32_t position : pair) EXPECT_FALSE(all.expansion.trials[position].plain);
+  }
+}
+
 TEST(HeapTests, SayWhyThereAreNone) {
   const std::string twenty = "[defaults]\nrepetitions = 20\n";
   const auto why = [](const std::string& text) {

@@ -109,6 +109,7 @@ std::vector<HeapTest> heap_tests(const plan::Plan& plan, const plan::Expansion& 
   // Each block has a trial of each version.
   for (const plan::Trial& trial : expansion.trials) {
     if ((trial.warmup ? trial.block : plan.warmup + trial.block) >= results::most_heap_pairs) break;
+    if (trial.plain) continue;  // it never has the layer
     Found& found = all[trial.benchmark];
     std::vector<std::string> levels;
     for (const std::size_t factor : found.factors) levels.push_back(trial.levels[factor].name);
@@ -281,7 +282,9 @@ void Schedule::finish(std::uint32_t position, TrialStatus status) {
 
 void Schedule::count_row(std::uint32_t position, TrialStatus status) {
   if (status == TrialStatus::skipped || status == TrialStatus::build_failed) return;
-  std::uint32_t& row = failures_in_a_row_[expansion_.trials[position].benchmark];
+  const plan::Trial trial = expansion_.trials[position];
+  if (trial.plain) return;  // it may succeed although all trials with random layouts fail
+  std::uint32_t& row = failures_in_a_row_[trial.benchmark];
   const bool failed = status != TrialStatus::ok && status != TrialStatus::disturbed;
   row = failed ? row + 1 : 0;
 }

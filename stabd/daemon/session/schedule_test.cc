@@ -92,6 +92,21 @@ TEST_F(ScheduleTest, ASuccessStartsTheCountOfFailuresAnew) {
   }
 }
 
+TEST_F(ScheduleTest, APlainTrialThatSucceedsHidesNoFailures) {
+  plan_.benchmarks.resize(1);
+  plan_.benchmarks[0].repetitions = 5;
+  plan_.analysis.cost = true;
+  do {
+    ++plan_.seed;
+    expansion_ = plan::expand(plan_);
+  } while (!expansion_.trials[1].plain);
+  Schedule schedule = fresh();
+  take(schedule, TrialStatus::signalled);
+  take(schedule, TrialStatus::ok);
+  take(schedule, TrialStatus::signalled);
+  EXPECT_EQ(take(schedule, TrialStatus::ok).without_running, TrialStatus::skipped);
+}
+
 TEST_F(ScheduleTest, AFailedBuildTakesAllTrialsOfItsBenchmark) {
   Schedule schedule = fresh();
   schedule.fail_benchmark(1, "no compiler");

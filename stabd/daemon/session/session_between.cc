@@ -380,8 +380,9 @@ std::chrono::nanoseconds Session::longer_by_trials(std::chrono::nanoseconds last
   return std::chrono::duration_cast<std::chrono::nanoseconds>(last * times);
 }
 
-// Asked once after so many measured blocks. Assumes that each trial of the next round of blocks
-// takes as long as one of the last round, or, if that is unknown, that it is a mean round.
+// Asked once after so many measured blocks. Assumes that the next round of blocks takes as long as
+// the last one, or longer if it has more trials. If the last round's time is unknown, it assumes a
+// mean round.
 bool Session::time_is_up(std::uint32_t blocks) {
   const auto& time = plan_.design.time;
   if (!time) return false;
