@@ -818,7 +818,7 @@ std::string Outlook::operator()(const protocol::Progress& progress) {
   if (look == look_ || done == done_then_) return "";
   look_ = look;
   SoFar so_far = planned_;
-  const auto rounds = static_cast<std::uint64_t>(static_cast<double>(done) / in_round_);
+  const auto rounds = static_cast<std::uint64_t>(static_cast<double>(done) / in_round_ + 0.5);
   so_far.done = std::max<std::uint64_t>(rounds, 2) - 1;  // without the warm-up round
   so_far.round = std::chrono::duration_cast<nanoseconds>(
       (now - *since_) * (in_round_ / static_cast<double>(done - done_then_)));
