@@ -91,7 +91,7 @@ stats::Spec spec_for_cost(const plan::Plan& plan, const std::string& response, b
   return spec;
 }
 
-// For all benchmarks, the blocks are those in which each benchmark has both trials.
+// The blocks of all benchmarks are those in which each benchmark has both trials.
 report::Cost::Of cost_of(const stats::Effect& effect) {
   report::Cost::Of of{.benchmark = effect.subject, .ratio = effect.ratio, .blocks = effect.units};
   if (effect.units < plan::least_plain_trials) return of;
