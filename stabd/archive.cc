@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -310,13 +311,13 @@ std::optional<store::Machine> machine_of(store::Reader& from, const store::Exper
 void add_calibrations(std::vector<store::Calibration> calibrations, store::Id machine,
                       store::Store& to) {
   if (calibrations.empty()) return;
-  const auto known = value_of(to.calibrations(machine));
-  std::erase_if(calibrations, [&](const store::Calibration& each) {
-    return std::ranges::any_of(known, [&](const store::Calibration& here) {
-      return here.at_ns == each.at_ns && here.name == each.name && here.scope == each.scope &&
-             here.benchmark == each.benchmark;
-    });
-  });
+  const auto key = [](const store::Calibration& each) {
+    return std::tuple(each.at_ns, each.name, each.scope, each.benchmark);
+  };
+  std::set<decltype(key(store::Calibration()))> known;
+  for (const store::Calibration& each : value_of(to.calibrations(machine))) known.insert(key(each));
+  std::erase_if(calibrations,
+                [&](const store::Calibration& each) { return known.contains(key(each)); });
   for (store::Calibration& each : calibrations) {
     each.machine = machine;
     each.experiment = 0;
@@ -564,11 +565,14 @@ Record record_of(const store::Row& row, Record (*decode)(const store::Row&),
 }  // namespace
 
 store::Outcome<Intake> Intake::open(const std::string& parts, Receiver receiver) {
-  Fd file(::open(parts.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Without O_NONBLOCK a pipe would stop the caller's loop.
+  Fd file(::open(parts.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status{};
   if (!file || fstat(file.get(), &status) != 0)
     return std::unexpected(store::StoreError{
         .message = fmt::format("cannot read the archive's parts: {}", std::strerror(errno))});
+  if (!S_ISREG(status.st_mode))
+    return std::unexpected(store::StoreError{.message = "the archive's parts are not a file"});
   return Intake(std::move(file), static_cast<std::uint64_t>(status.st_size), std::move(receiver));
 }
 
@@ -739,7 +743,7 @@ void Intake::take_trial(store::Trial trial) {
     refuse(fmt::format("the archive's parts have attempt {} at trial {} in the wrong place",
                        trial.attempt, trial.position));
   trial_ = place;
-  // To take the mark from earlier attempts, the store looks at all of them.
+  // The store is told that no earlier attempt has the mark (store_what_waits()).
   if (trial.last && marked_ == trial.position)
     refuse(fmt::format("two attempts at trial {} have the mark 'last'", trial.position));
   if (trial.last) marked_ = trial.position;
@@ -751,7 +755,9 @@ void Intake::store_what_waits(store::Store& to) {
     if (machine_) row_.machine = value_of(to.add_machine(*machine_));
     row_.id = value_of(to.add_experiment(row_));
   }
-  if (!waiting_.trials.empty()) value_of(to.add_trials(waiting_.trials));
+  // Forged parts may have any number of attempts at one trial, so the store must not look at them.
+  if (!waiting_.trials.empty())
+    value_of(to.add_trials(waiting_.trials, store::Store::Earlier::are_not_marked));
   waiting_.trials.clear();
   if (!waiting_.builds.empty() || !waiting_.events.empty())
     value_of(to.add_builds_and_events(waiting_.builds, waiting_.events));
@@ -774,8 +780,8 @@ store::Outcome<bool> Intake::step(store::Store& to, const MayStore& may_store) {
     return std::unexpected(store::StoreError{.message = why.what(), .temporary = why.temporary});
   } catch (const std::exception& why) {
     // The caller's loop is written in C, so nothing may be thrown through it.
-    return std::unexpected(
-        store::StoreError{.message = fmt::format("stabd cannot import this: {}", why.what())});
+    return std::unexpected(store::StoreError{
+        .message = fmt::format("stabd cannot import this: {}", one_line(why.what(), 500))});
   }
 }
 

@@ -190,8 +190,13 @@ TEST_F(IntakeTest, NobodySeesAnExperimentBeforeAllOfItIsThere) {
   EXPECT_GT(before, 0U);
   EXPECT_THAT(seen(), ElementsAre(experiment_, intake.id()));
   const store::Experiment row = store_->experiment(intake.id()).value().value();
-  EXPECT_EQ(row.uid, 7U);
-  EXPECT_EQ(row.gid, 8U);
+  store::Experiment same = store_->experiment(experiment_).value().value();
+  same.id = row.id;
+  same.uid = 7;
+  same.gid = 8;
+  same.priority = 0;
+  same.held_by.reset();
+  EXPECT_EQ(row, same) << "each column comes back";
   EXPECT_EQ(row.state, "done");
   EXPECT_EQ(row.stopped_by, store::StopCause::time);
   EXPECT_EQ(row.trial_cpus, "2-3");
@@ -448,7 +453,7 @@ TEST_F(IntakeTest, ForgedPartsHaveBounds) {
   EXPECT_EQ(with_build(std::string(60'000, 'x')), "");
   EXPECT_THAT(store_->builds(intake_->id()).value(), SizeIs(1));
   EXPECT_THAT(with_build(std::string(66'000, 'x')), HasSubstr("the column output of table build"));
-  // The store would look at all earlier attempts.
+  // The store does not look for the mark at earlier attempts.
   EXPECT_THAT(refusal([](Lines& lines) {
                 const auto line = line_of(lines, "trial", 99);
                 json second = *line;
@@ -615,6 +620,15 @@ TEST_F(IntakeTest, LongTextsComeAsTheyWere) {
   trial.reason = std::string(100'000, '\x02');
   trial.causal = "[\"" + std::string(900'000, 'c') + "\"]";
   add(trial);
+  store::Build build{.experiment = id,
+                     .key = "k",
+                     .benchmark = "sort",
+                     .command = std::string(300'000, '\n'),
+                     .status = store::BuildStatus::cached,
+                     .binary_sha256 = "abc",
+                     .output = std::string(60'000, '"'),
+                     .duration_ns = 5};
+  ASSERT_TRUE(store_->add_build(build));
   fs::remove(spool_->file());
   ASSERT_TRUE(write(path_, id, spool_->file()));
   Intake intake = take_apart_as({.uid = 7});
@@ -627,6 +641,28 @@ TEST_F(IntakeTest, LongTextsComeAsTheyWere) {
   EXPECT_EQ(store_->experiment(intake.id()).value()->reason, row.reason);
   trial.experiment = intake.id();
   EXPECT_THAT(trials_of(*store_, intake.id()), ElementsAre(trial));
+  build.experiment = intake.id();
+  EXPECT_THAT(store_->builds(intake.id()).value(), ElementsAre(build));
+}
+
+TEST_F(IntakeTest, NothingButAFileHasParts) {
+  const std::string text = text_of_parts();
+  const auto refused = [this] {
+    const auto opened = Intake::open(spool_->parts(), receiver_);
+    return opened ? "" : opened.error().message;
+  };
+  EXPECT_EQ(refused(), "");
+  fs::remove(spool_->parts());
+  EXPECT_THAT(refused(), HasSubstr("cannot read the archive's parts"));
+  ASSERT_EQ(mkfifo(spool_->parts().c_str(), 0600), 0);
+  EXPECT_THAT(refused(), HasSubstr("the archive's parts are not a file"));
+  fs::remove(spool_->parts());
+  fs::create_directory(spool_->parts());
+  EXPECT_THAT(refused(), HasSubstr("the archive's parts are not a file"));
+  fs::remove(spool_->parts());
+  store::write_text(spool_->parts() + "-elsewhere", text);
+  fs::create_symlink(spool_->parts() + "-elsewhere", spool_->parts());
+  EXPECT_THAT(refused(), HasSubstr("cannot read the archive's parts"));
 }
 
 // The bytes of an SQLite database, whose pages a test forges (sqlite.org/fileformat2.html). Pages

@@ -172,6 +172,13 @@ Outcome<Id> Store::add_experiment(const Experiment& experiment) {
   const auto added = add(fmt::format("the experiment {}", experiment.name), [&] {
     const Id id = connection().insert("experiment", to_row(experiment), last_removed() + 1);
     sizes_->add_experiment(experiment, id);
+    // Only an import adds an experiment that has its machine already. Each of a user's imports may
+    // bring another machine with large facts.
+    if (experiment.machine != 0)
+      sizes_->add(
+          id, connection().number("SELECT length(CAST(key AS BLOB)) + length(CAST(host AS BLOB)) + "
+                                  "length(CAST(facts AS BLOB)) FROM machine WHERE id = ?",
+                                  {experiment.machine}));
     return id;
   });
   if (!added || !summaries_) return added;
@@ -239,8 +246,8 @@ std::uint64_t Store::unmark(std::string_view which, std::initializer_list<Value>
   return found.size();
 }
 
-void Store::insert(const Trial& trial) {
-  if (trial.last && trial.attempt > 0)
+void Store::insert(const Trial& trial, Earlier earlier) {
+  if (trial.last && trial.attempt > 0 && earlier == Earlier::may_be_marked)
     unmark("WHERE experiment = ? AND position = ? AND attempt < ? AND last = 1",
            {trial.experiment, std::int64_t{trial.position}, std::int64_t{trial.attempt}});
   const Row row = to_row(trial);
@@ -251,12 +258,12 @@ void Store::insert(const Trial& trial) {
 Outcome<void> Store::add_trial(const Trial& trial) {
   const std::string what = fmt::format("trial {} (attempt {}) of experiment {}", trial.position,
                                        trial.attempt, trial.experiment);
-  return write(what, [&] { insert(trial); });
+  return write(what, [&] { insert(trial, Earlier::may_be_marked); });
 }
 
-Outcome<void> Store::add_trials(std::span<const Trial> trials) {
+Outcome<void> Store::add_trials(std::span<const Trial> trials, Earlier earlier) {
   return write(fmt::format("{} trials", trials.size()), [&] {
-    for (const Trial& trial : trials) insert(trial);
+    for (const Trial& trial : trials) insert(trial, earlier);
   });
 }
 

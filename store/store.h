@@ -79,8 +79,10 @@ class Store : public Reader {
   // Stores an attempt (S1-S3). If trial.last is set, earlier attempts at the same position lose
   // that mark.
   Outcome<void> add_trial(const Trial& trial);
-  // Adds all or none of them in one transaction, with the effect of add_trial() for each.
-  Outcome<void> add_trials(std::span<const Trial> trials);
+  // Adds all or none of them in one transaction, with the effect of add_trial() for each. A caller
+  // who knows that no earlier attempt has the mark spares the store a look at each of them.
+  enum class Earlier { may_be_marked, are_not_marked };
+  Outcome<void> add_trials(std::span<const Trial> trials, Earlier earlier = Earlier::may_be_marked);
 
   // Adds all or none of them. Each replaces a calibration with the same machine, time, name, scope
   // and benchmark.
@@ -172,7 +174,7 @@ class Store : public Reader {
         std::shared_ptr<void> lock);
   Outcome<void> write(std::string_view what, const std::function<void()>& action);
   Outcome<Id> add(std::string_view what, const std::function<Id()>& action);
-  void insert(const Trial& trial);
+  void insert(const Trial& trial, Earlier earlier);
   void insert(const Event& event);
   void insert_or_replace(const Build& build);
   Id last_removed();  // the highest id that a removed experiment had

@@ -261,6 +261,18 @@ TEST_F(StoreTest, ALaterAttemptThatStandsTakesTheMark) {
   EXPECT_TRUE(store_->verify().value().empty());
 }
 
+// The caller's word counts, because looking at the attempts takes time.
+TEST_F(StoreTest, EarlierAttemptsAreNotLookedAtIfTheyAreKnownToHaveNoMark) {
+  add(example_trial(experiment_, 0, 0));
+  const std::vector<Trial> second{example_trial(experiment_, 0, 1)};
+  ASSERT_TRUE(store_->add_trials(second, Store::Earlier::are_not_marked));
+  EXPECT_TRUE(trials_of(*store_, experiment_).at(0).last);
+  const std::vector<Trial> third{example_trial(experiment_, 0, 2)};
+  ASSERT_TRUE(store_->add_trials(third));
+  EXPECT_FALSE(trials_of(*store_, experiment_).at(0).last);
+  EXPECT_FALSE(trials_of(*store_, experiment_).at(1).last);
+}
+
 TEST_F(StoreTest, AnAttemptThatDoesNotStandLeavesTheMark) {
   add(example_trial(experiment_, 0, 0));
   Trial retry = example_trial(experiment_, 0, 1);

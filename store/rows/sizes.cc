@@ -15,12 +15,6 @@
 namespace stab::store {
 namespace {
 
-std::int64_t bytes_of_plan(const Experiment& experiment) {
-  return bytes_of_numbers +
-         static_cast<std::int64_t>(experiment.name.size() + experiment.plan.size() +
-                                   experiment.directory.size());
-}
-
 // The size of the experiment's rows in this table. If they can't be read, they count as 0 bytes;
 // that does no harm, because nothing is stored in a damaged file.
 std::int64_t count_rows(Connection& connection, const char* table, Id experiment) {
@@ -76,9 +70,8 @@ void Sizes::load(Connection& connection) {
       // A damaged experiment is refused everywhere, so it needs no size.
       if (!stored.intact) return false;
       const Experiment experiment = to_experiment(stored.row);
-      Size size{.uid = experiment.uid,
-                .bytes = bytes_of_plan(experiment),
-                .has_row = damaged.contains(id)};
+      Size size{
+          .uid = experiment.uid, .bytes = stored.row.bytes(), .has_row = damaged.contains(id)};
       for (const char* table : {"trial", "build", "event"})
         size.bytes += count_rows(connection, table, id);
       counted_[id] = known_[id] = size;
@@ -95,7 +88,7 @@ void Sizes::load(Connection& connection) {
 
 void Sizes::add_experiment(const Experiment& experiment, Id id) {
   noted_[id] = Size{.uid = experiment.uid,
-                    .bytes = bytes_of_plan(experiment),
+                    .bytes = to_row(experiment).bytes(),
                     .hidden = experiment.state == being_removed};
 }
 

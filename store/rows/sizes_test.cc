@@ -50,6 +50,27 @@ TEST_F(SizesTest, GrowWithWhatIsStoredAndAreThereAfterwards) {
   EXPECT_TRUE(store_->verify()->empty());
 }
 
+// An import adds a row with all of its texts, which are not only the plan.
+TEST_F(SizesTest, OfAnExperimentHaveAllTextsOfItsRowAndItsMachine) {
+  constexpr std::size_t large = 100'000;
+  Experiment row = example_experiment();
+  row.reason.clear();
+  row.heap_layer.clear();
+  row.nodes.clear();
+  const std::uint64_t small = store_->bytes_of_experiment(store_->add_experiment(row).value());
+  row.reason.assign(large, 'r');
+  row.heap_layer.assign(large, 'h');
+  row.nodes = {{.name = "n1", .hardware = std::string(large, 'n')}};
+  const Id id = store_->add_experiment(row).value();
+  EXPECT_GE(store_->bytes_of_experiment(id), small + 3 * large);
+  EXPECT_LT(store_->bytes_of_experiment(id), small + 3 * large + 100);
+  const std::uint64_t without_machine = store_->bytes_of_experiment(id);
+  row.machine =
+      store_->add_machine({.key = "k", .host = "lab", .facts = std::string(large, 'f')}).value();
+  const Id imported = store_->add_experiment(row).value();
+  EXPECT_EQ(store_->bytes_of_experiment(imported), without_machine + large + 4);
+}
+
 TEST_F(SizesTest, AreThoseOfUsers) {
   Experiment theirs = example_experiment();
   theirs.uid = example_experiment().uid + 1;
