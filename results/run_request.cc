@@ -244,8 +244,7 @@ Result<protocol::ReplayReply> answer_replay(store::Reader& store,
   if (!digest) return std::unexpected(digest.error());
   auto plan = plan::read_plan(experiment.plan);
   if (!plan) return fail(toml::describe(plan.error(), experiment.name));
-  if (const auto known = recall_heap(experiment, *plan); !known)
-    return fail(known.error().message);
+  if (const auto known = recall_heap(experiment, *plan); !known) return fail(known.error().message);
   const plan::Expansion expansion = plan::expand(*plan);
   if (trial->position >= expansion.trials.size() ||
       expansion.trials[trial->position].seed != trial->seed)
