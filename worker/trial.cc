@@ -339,13 +339,14 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   protocol::RunReply reply;
-  if (Fault fault = prepared(request, context); fault.reason.empty())
+  if (Fault fault = prepared(request, context); fault.reason.empty()) {
     reply = measure(request, context);
-  else
-    reply = {.status = TrialStatus::not_started,
-             .reason = std::move(fault.reason),
-             .started_ns = wall_clock_ns(),
-             .stderr_tail = std::move(fault.printed)};
+  } else {
+    reply.status = TrialStatus::not_started;
+    reply.reason = std::move(fault.reason);
+    reply.started_ns = wall_clock_ns();
+    reply.stderr_tail = std::move(fault.printed);
+  }
   if (request.cleanup.empty()) return reply;
   Fault fault = clean_up(request, context);
   if (!fault.reason.empty() && reply.status == TrialStatus::ok) {

@@ -300,11 +300,14 @@ class OtherCompilers {
 
   // Takes the functions of a group (groups_by_jumps). Parts are in it with the function that jumps
   // to them. If several functions do, the parts belong to none of them.
-  void run(std::vector<Function*> group) {
-    const auto parts = std::ranges::stable_partition(
-        group, [](const Function* function) { return !is_cold_part(function->name); });
-    const std::span<Function* const> all(group);
-    const std::size_t functions = group.size() - parts.size();
+  void run(const std::vector<Function*>& group) {
+    std::vector<Function*> all_in_order;
+    std::vector<Function*> parts;
+    for (Function* function : group)
+      (is_cold_part(function->name) ? parts : all_in_order).push_back(function);
+    const std::size_t functions = all_in_order.size();
+    all_in_order.insert(all_in_order.end(), parts.begin(), parts.end());
+    const std::span<Function* const> all(all_in_order);
     if (functions == 1)
       pad(all);
     else
