@@ -279,9 +279,11 @@ using WorkRequest = std::variant<SetupRequest, BuildRequest, RunRequest, FetchRe
 using WorkReply =
     std::variant<SetupReply, BuildReply, RunReply, FetchReply, KeepReply, NodeReply, LostReply>;
 
-// A worker's first request is a SetupRequest; this is its index in WorkRequest.
+// The indexes of two requests in WorkRequest. A worker's first request is a SetupRequest.
 inline constexpr std::size_t setup_index = 0;
+inline constexpr std::size_t build_index = 1;
 static_assert(std::is_same_v<std::variant_alternative_t<setup_index, WorkRequest>, SetupRequest>);
+static_assert(std::is_same_v<std::variant_alternative_t<build_index, WorkRequest>, BuildRequest>);
 
 // The error of a worker whose daemon speaks another version of the protocol.
 std::string worker_mismatch();

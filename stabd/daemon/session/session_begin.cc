@@ -498,7 +498,7 @@ void Session::fetched(Place& from, const protocol::FetchReply& reply) {
   Place* const place = to ? &places_[*to] : nullptr;
   // The other place may have been lost meanwhile, and may have begun again.
   if (place == nullptr || maker_for(*place) != &from || !place->has_worker || place->asked ||
-      !place->arrival || place->arrival->wants_piece) {
+      place->lost || !place->arrival || place->arrival->wants_piece) {
     go_on_with_builds();
     return begin_when_ready(from);
   }
@@ -555,8 +555,8 @@ void Session::build_itself(Place& place, const std::string& why) {
   ask_for_build(place);
 }
 
-// The place has no worker any more. If it has made builds for others, one of these makes them now,
-// if possible one that has them already.
+// The place has no worker any more. If it has made builds for others, one of these makes them now.
+// It is the one that has most of them, because what they have got must stay what all have.
 void Session::hand_over(Place& place) {
   const bool was_maker = makers_.contains(place.kind) && maker_for(place) == nullptr;
   const std::string kind = std::exchange(place.kind, "");
@@ -566,11 +566,15 @@ void Session::hand_over(Place& place) {
   place.makes_itself.clear();
   if (!was_maker) return;
   makers_.erase(kind);
+  // A build that is requested has arrived there already.
+  const auto builds_at = [](const Place& each) {
+    return each.next_build + (each.asked == protocol::build_index ? 1 : 0);
+  };
   const Place* next = nullptr;
   for (Place& other : places_) {
     if (other.kind != kind || !other.has_worker) continue;
     other.arrival.reset();  // the new one's program may have other bytes
-    if (next == nullptr || (other.is_ready && !next->is_ready)) next = &other;
+    if (next == nullptr || builds_at(other) > builds_at(*next)) next = &other;
   }
   if (next == nullptr) return;
   makers_.emplace(kind, next->index);
