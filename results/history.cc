@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <map>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -338,17 +338,28 @@ std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOpti
 
 bool may_be_nodes(const std::vector<Experiment>& experiments, const Series& series,
                   std::size_t from, std::size_t at, std::size_t to) {
-  const auto nodes_of = [&](std::size_t begin, std::size_t end) {
-    std::set<std::string> nodes;
+  constexpr double most_apart = 0.5 + 1e-9;
+  const auto shares_of = [&](std::size_t begin, std::size_t end) {
+    std::map<std::string, double> shares;
     for (std::size_t i = begin; i < end; ++i) {
       const std::vector<std::string>& own = experiments[series.points[i].experiment].nodes;
-      nodes.insert(own.begin(), own.end());
+      for (const std::string& node : own)
+        shares[node] += 1 / static_cast<double>(own.size() * (end - begin));
     }
-    return nodes;
+    return shares;
   };
-  const std::set<std::string> before = nodes_of(from, at);
-  const std::set<std::string> after = nodes_of(at, to);
-  return !std::ranges::includes(before, after) && !std::ranges::includes(after, before);
+  const std::map<std::string, double> before = shares_of(from, at);
+  const std::map<std::string, double> after = shares_of(at, to);
+  bool goes = false;
+  bool comes = false;
+  double apart = 0;
+  for (const auto& [node, share] : before) {
+    const auto later = after.find(node);
+    goes = goes || later == after.end();
+    apart += later == after.end() ? share : std::max(0.0, share - later->second);
+  }
+  for (const auto& [node, share] : after) comes = comes || !before.contains(node);
+  return (goes && comes) || apart > most_apart;
 }
 
 History make_history(const std::string& benchmark, std::vector<Experiment> experiments,

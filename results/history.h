@@ -116,7 +116,7 @@ struct History {
 std::vector<stats::Alarm> alarms_of(const Series& series, const stats::WatchOptions& options);
 
 // Whether a change between the points [from, at) and [at, to) may come from the nodes: each side has
-// a node that the other side lacks. If nodes only come or only go, the other ones are on both sides.
+// a node that the other side lacks, or more than half of the work moved from some nodes to others.
 bool may_be_nodes(const std::vector<Experiment>& experiments, const Series& series,
                   std::size_t from, std::size_t at, std::size_t to);
 

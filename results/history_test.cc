@@ -131,7 +131,12 @@ TEST(History, AChangeThatMayComeFromTheNodesHasNoVerdict) {
   EXPECT_TRUE(change({"n1", "n2"}, {"n2", "n3"}).other_nodes);
   EXPECT_FALSE(change({"n1", "n2"}, {"n2"}).other_nodes);
   EXPECT_FALSE(change({"n1"}, {"n1", "n2"}).other_nodes);
+  EXPECT_TRUE(change({"n1"}, {"n1", "n2", "n3"}).other_nodes) << "most of the work moved";
   EXPECT_FALSE(make_history("sort", step(1.05), {}).series.at(0).changes.at(0).other_nodes);
+  // A single experiment on an earlier node does not show that the others' nodes are as fast.
+  std::vector<Experiment> all = on_nodes(step(1.05), 9, {"n1"}, {"n2"});
+  all.back().nodes = {"n1"};
+  EXPECT_TRUE(make_history("sort", all, {.pool = true}).series.at(0).changes.at(0).other_nodes);
 }
 
 TEST(History, MissingTrialsAreSaidBesideTheMeanThatLacksThem) {
