@@ -580,8 +580,11 @@ void print(const Design& design) {
 Result<int> show_slurm_commands(const Common& common, const std::string& plan_path) {
   const auto file = read_plan_file(plan_path, common.machines);
   if (!file) return std::unexpected(file.error());
-  const auto plan = plan::read_plan(file->text);
+  // If nobody can choose now, these are the commands for the least number.
+  const auto chosen = with_chosen_nodes(*file);
+  const auto plan = plan::read_plan(chosen ? *chosen : file->text);
   if (!plan) return fail(plan::describe(plan.error(), file->path));
+  if (!chosen) tell("warning: " + chosen.error().message);
   if (!plan->machines)
     return wrong_call(
         "--dry-run prints Slurm's commands, but this plan does not use Slurm. To print the plan's "
