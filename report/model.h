@@ -323,7 +323,7 @@ struct Document {
   Source source{};
   std::vector<Drawn> drawn{};
   std::vector<HeapLayer> heap{};  // empty: nobody made test runs of the layer
-  std::optional<Cost> cost{};  // absent: there are no plain trials, or they lack nothing
+  std::optional<Cost> cost{};     // absent: there are no plain trials, or they lack nothing
   stats::Analysis analysis{};
   std::vector<stats::Analysis> others{};  // of further responses; each is a family of its own
   // The profiles of a causal plan, which compares nothing. Absent for other plans.

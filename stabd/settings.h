@@ -176,7 +176,7 @@ inline constexpr toml::Key keys[] = {
      "approximately how much space one user's experiments may take up in the database. Above this "
      "limit, stabd refuses the user's new experiments, imports and retries, and the user's running "
      "experiment fails before its next trial. The user's waiting experiments fail when their turn "
-     "comes"},
+     "comes. Imports leave the room that the running experiment still needs"},
     {"limits.unread_of_user", toml::Bytes{max_bytes, std::uint64_t{64} << 20},
      "how many bytes of answers one user's clients may leave unread. If answers in memory exceed "
      "this limit, stabd disconnects the client that sent the request. If answers in files exceed "
@@ -211,8 +211,7 @@ inline constexpr toml::Key keys[] = {
 
     {"retention.output_days", toml::Count{0, 100'000, 0},
      "how many days stabd keeps the output of an experiment's trials and builds after the "
-     "experiment's end; 0: without a limit. The output of failed builds stays in events and in the "
-     "reasons of trials"},
+     "experiment's end; 0: without a limit. The output of failed builds stays in events"},
     {"retention.experiments_days", toml::Count{0, 100'000, 0},
      "after how many days an ended experiment is removed; 0: never"}};
 

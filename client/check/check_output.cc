@@ -182,7 +182,7 @@ Row comparisons(const plan::Plan& plan, const std::vector<Family>& families,
 
 namespace {
 
-// What is known without an earlier experiment.
+// The figures that are known without an earlier experiment.
 std::string words_of_question(const plan::Plan& plan) {
   constexpr std::size_t fewest = results::prediction::fewest_like_these;
   const std::size_t nodes = plan.machine_count();

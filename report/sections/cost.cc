@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What random layouts themselves cost, by plain trials.
+// The cost of random layouts themselves, by plain trials.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -66,7 +66,7 @@ Section cost_section(const Document& document) {
   Part part;
   for (const Cost::Of& each : cost.benchmarks) part.rows.push_back(cost_row(cost, each));
   if (cost.benchmarks.size() > 1 && cost.all.ratio) part.rows.push_back(cost_row(cost, cost.all));
-  return {.title = "What random layouts cost",
+  return {.title = "Cost of random layouts",
           .words = fmt::format(
               "In one of five blocks, the first cell also runs without random layouts, as users "
               "run the program. The cost is the change of the {} from this trial to the cell's own "

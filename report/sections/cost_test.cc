@@ -75,7 +75,7 @@ TEST(Cost, WithoutAnIntervalItSaysWhy) {
 TEST(Cost, TheFullReportHasEachBenchmark) {
   const Document document = with_cost(1.012, 1.004, 1.020);
   const std::string report = words_of(text(document, full));
-  EXPECT_THAT(report, HasSubstr("What random layouts cost"));
+  EXPECT_THAT(report, HasSubstr("Cost of random layouts"));
   EXPECT_THAT(report, HasSubstr("benchmark cost 95 % interval blocks"));
   EXPECT_THAT(report, HasSubstr("sort +2.00 % - 3"));
   EXPECT_THAT(report, HasSubstr("hash +1.20 % +0.40 to +2.00 % 8"));

@@ -95,7 +95,7 @@ Section randomization_section(const stats::Analysis& analysis);
 Section alternatives_section(const stats::Analysis& analysis);
 Section calibration_section(const stats::Analysis& analysis);
 Row floor_row(const stats::Spec& spec, std::string label, const stats::Floor& floor);
-// What random layouts cost each benchmark, and all of them.
+// The cost of random layouts for each benchmark, and for all of them.
 Section cost_section(const Document& document);
 Row cost_row(const Cost& cost, const Cost::Of& of);
 // The plan's rules with the attempts that they caught, and the changes without the rules.

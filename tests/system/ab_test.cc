@@ -285,7 +285,7 @@ TEST_F(Ab, TheCostOfRandomLayoutsIsMeasuredInAFifthOfTheRounds) {
     EXPECT_GE(plain, cost["n"].get<std::size_t>());
     const std::string later = joined(report_in(document["state"], {"--full"}).out);
     EXPECT_THAT(later, HasSubstr("Cost random layouts themselves cost +"));
-    EXPECT_THAT(later, HasSubstr("What random layouts cost"));
+    EXPECT_THAT(later, HasSubstr("Cost of random layouts"));
   }
   // Nothing is measured if the user does not want it, or if nothing is random.
   for (const std::vector<std::string>& how :

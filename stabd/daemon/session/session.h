@@ -42,8 +42,8 @@
 //      each place. No place builds for another one while trials run.
 //  E13 If the plan leaves the heap layer to test runs, they come after the builds and before the
 //      first trial. The decision about a benchmark is stored before the test runs of the next one,
-//      and no later session makes it anew. What ends a test run too early, or its worker, speaks
-//      against the layer, so that the experiment goes on without it.
+//      and no later session makes it anew. If a test run or its worker ends too early, the decision
+//      is against the layer, so that the experiment goes on without it.
 #pragma once
 
 #include <chrono>

@@ -459,7 +459,7 @@ bool Session::comes_from_elsewhere(Place& place) {
   const BuildSlot& slot = maker->builds.slots[place.next_build];
   if (plan::uses_tree(plan_, plan_.benchmarks[slot.benchmark])) return false;
   if (!maker->is_ready) return true;
-  // What failed there may not fail here, and a build without a program leaves its result elsewhere.
+  // A build that failed there may succeed here; one without a program has its result elsewhere.
   if (!slot.usable || slot.binary_sha256.empty()) return false;
   if (place.arrival) return true;
   place.arrival.emplace();
