@@ -310,6 +310,16 @@ void add_measures(const protocol::RunRequest& request, const machine::Ended& end
     reply.readings.push_back(derived_reading(each, reply));
 }
 
+// The trial does not start.
+protocol::RunReply not_started(Fault fault) {
+  protocol::RunReply reply;
+  reply.status = TrialStatus::not_started;
+  reply.reason = std::move(fault.reason);
+  reply.started_ns = wall_clock_ns();
+  reply.stderr_tail = std::move(fault.printed);
+  return reply;
+}
+
 protocol::RunReply measure(const protocol::RunRequest& request, const TrialContext& context);
 
 Fault prepared(const protocol::RunRequest& request, const TrialContext& context) {
@@ -339,14 +349,10 @@ machine::Launch launch_of(const protocol::RunRequest& request, const TrialContex
 
 protocol::RunReply run_trial(const protocol::RunRequest& request, const TrialContext& context) {
   protocol::RunReply reply;
-  if (Fault fault = prepared(request, context); fault.reason.empty()) {
+  if (Fault fault = prepared(request, context); fault.reason.empty())
     reply = measure(request, context);
-  } else {
-    reply.status = TrialStatus::not_started;
-    reply.reason = std::move(fault.reason);
-    reply.started_ns = wall_clock_ns();
-    reply.stderr_tail = std::move(fault.printed);
-  }
+  else
+    reply = not_started(std::move(fault));
   if (request.cleanup.empty()) return reply;
   Fault fault = clean_up(request, context);
   if (!fault.reason.empty() && reply.status == TrialStatus::ok) {
@@ -371,12 +377,7 @@ protocol::RunReply measure(const protocol::RunRequest& request, const TrialConte
   const auto causal = CausalRun::prepare(
       request.causal, context.causal,
       request.causal ? launch_with(request, context, {}, preloads) : machine::Launch{});
-  if (!causal) {
-    protocol::RunReply refused;
-    refused.reason = causal.error().message;
-    refused.started_ns = wall_clock_ns();
-    return refused;
-  }
+  if (!causal) return not_started({.reason = causal.error().message});
   if (context.observer != nullptr) context.observer->before();
   counters::Profiler* const profiler = context.profiler;
   const RuntimeFiles files{.report = report.is_open() ? report.path() : "",
