@@ -142,6 +142,39 @@ bias <- function(part) {
     compare(paste(part, row[1], "pairs"), 100 * mean(p < 0.05), number(row[6]), 0.1)
   }
 }
+cheap <- function(part) {
+  plans <- c("cheap_fixed", "cheap_padding", "cheap_lld", "cheap_layouts")
+  wrong <- list()
+  for (k in 1:4) {
+    all <- rows_of(plans[k])
+    for (row in table_of(part)) {
+      own <- all[all$benchmark == row[1], ]
+      if (!nrow(own)) next
+      values <- tapply(log(own$compared), list(own$block, own$link_order), mean)
+      values <- values[complete.cases(values), , drop = FALSE]
+      if (nrow(values) < 2 || ncol(values) < 2) next
+      pairs <- combn(ncol(values), 2)
+      size <- min(20, nrow(values))
+      p <- spread <- c()
+      for (i in seq_len(ncol(pairs))) {
+        changes <- values[, pairs[2, i]] - values[, pairs[1, i]]
+        spread <- c(spread, var(changes))
+        for (from in seq(1, length(changes) - size + 1, by = size)) {
+          here <- changes[from + seq_len(size) - 1]
+          p <- c(p, if (var(here) == 0) as.numeric(mean(here) == 0) else t.test(here)$p.value)
+        }
+      }
+      luck <- var(colMeans(values)) - mean(spread) / 2 / nrow(values)
+      build <- if (k %in% 2:3) own$link_ns[1] / 1e9 else 0
+      once <- if (k %in% 2:3) 0 else own$link_ns[1] / 1e9
+      runs <- 2 + (qnorm(0.975) + qnorm(0.8))^2 * mean(spread) / log(1.01)^2
+      name <- paste(part, row[1], plans[k])
+      compare(paste(name, "wrong"), 100 * mean(p < 0.05), number(row[3 * k - 1]), 1)
+      compare(paste(name, "luck"), 100 * sqrt(max(0, luck)), number(row[3 * k]), 0.01)
+      compare(paste(name, "minutes"), 2 * (runs * (mean(own$wall_ns) / 1e9 + build) + once) / 60, number(row[3 * k + 1]), 0.1)
+    }
+  }
+}
 layouts_again <- function(part) {
   first <- rows_of("layouts")
   all <- rows_of(part)
@@ -163,6 +196,7 @@ for (part in parts) {
   if (part == "normality") normality(part)
   else if (grepl("^overhead", part)) overhead(part)
   else if (grepl("^(bias|alone)_", part)) bias(part)
+  else if (part == "cheap") cheap(part)
   else if (part == "layouts_again") layouts_again(part)
   else levels_part(part)
 }
