@@ -144,7 +144,6 @@ bias <- function(part) {
 }
 cheap <- function(part) {
   plans <- c("cheap_fixed", "cheap_padding", "cheap_lld", "cheap_layouts")
-  wrong <- list()
   for (k in 1:4) {
     all <- rows_of(plans[k])
     for (row in table_of(part)) {
