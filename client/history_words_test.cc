@@ -173,7 +173,8 @@ TEST(HistoryWords, NodesThatMayBeTheReasonAreSaid) {
   EXPECT_THAT(text, HasSubstr("30 experiments on nodes with the same hardware, a CPU, 2 CPUs\n"));
   EXPECT_THAT(text, HasSubstr("nightly; different nodes than before: n2"));
   EXPECT_THAT(text, HasSubstr(", but the nodes changed, too, and may be the reason (p"));
-  EXPECT_THAT(text, ContainsRegex("The nodes changed,[ \n]+too,[ \n]+and may be the reason."));
+  EXPECT_THAT(text, ContainsRegex("The[ \n]+nodes[ \n]+changed,[ \n]+too,[ \n]+and[ \n]+may[ "
+                                  "\n]+be[ \n]+the[ \n]+reason\\."));
   const json object = json::parse(as_json(history));
   EXPECT_EQ(object["pool"], "a CPU, 2 CPUs");
   EXPECT_EQ(object["series"][0]["changes"][0]["other_nodes"], true);

@@ -234,13 +234,14 @@ TEST_F(IntakeTest, AStepAddsFewBytesHoweverLargeTheRowsAre) {
   Intake intake = take_apart_as({.uid = 7});
   std::uint64_t before = 0;
   std::uint64_t most = 0;
-  while (intake.step(*store_).value()) {
+  for (bool more = true; more;) {
+    more = intake.step(*store_).value();
     const auto content = store_->content(intake.id()).value();
     most = std::max(most, content.trials + content.events - before);
     before = content.trials + content.events;
   }
+  // Two events say where the experiment is from.
   EXPECT_EQ(before, 2 * rows + 2);
-  // And the two events that say where it is from.
   EXPECT_LE(most, (std::uint64_t{256} << 10) / of_row + 2);
   EXPECT_EQ(trials_of(*store_, intake.id()).size(), rows);
 }

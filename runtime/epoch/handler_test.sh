@@ -107,7 +107,7 @@ mapfile -t called < <(reach "$cuts" "${names[@]}" "$(functions_named '8on_crashE
 bad=$(printf '%s\n' "${called[@]}" | grep -E "there is no|$of_libc|$waits")
 [ -z "$bad" ] || fail "handlers of the program reach what waits or is libc's:"$'\n'"$bad"
 heap=$(printf '%s\n' "${called[@]%% <*}" | sed -n 's/^stab::heap:://p' | LC_ALL=C sort | xargs)
-counts="all all choice counts shared_cache()::storage where_from add_counts(stab::rt::Line&) bitmap bitmap_counts() cache_counts() heap_counts() large_counts() layer layer_counts() plain shuffling::all"
+counts="all all choice shared_cache()::storage where_from add_counts(stab::rt::Line&) bitmap bitmap_counts() cache_counts() heap_counts() large_counts() layer layer_counts() plain shuffling::all"
 [ "${heap//(anonymous namespace)::/}" = "$counts" ] || fail "handlers of the program reach of the heap: $heap"
 [ ${#called[@]} -ge 100 ] || fail "only these were looked at: ${called[*]}"
 
