@@ -143,7 +143,7 @@ TEST_F(Layout, ThePlanMeasuresWhatRandomLayoutsCost) {
   lab_.write("cost.toml", text);
   EXPECT_THAT(lab_.ctl({"check", lab_.path("cost.toml")}).out,
               HasSubstr("in one of 5 blocks, the first cell also runs without random layouts"));
-  const std::string state = lab_.path("state");
+  const std::string state = lab_.path("own-state");
   const Output ran = lab_.ctl({"run", "--state", state, lab_.path("cost.toml")});
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json document =
