@@ -69,6 +69,16 @@ for file in doc/*.md; do
     { echo "$file does not begin with 'For' or 'This page is for', its readers, and what they can do after reading it"; bad=1; }
   [[ $file == doc/README.md ]] || grep -qF "](${file#doc/})" doc/README.md || { echo "doc/README.md does not name $file"; bad=1; }
 done
+# Each decision has a number of its own, in its name, its heading and its one row of the list.
+numbers=' '
+for file in doc/decisions/0*.md; do
+  name=${file##*/} number=$((10#${name:0:4}))
+  [[ $numbers != *" $number "* ]] || { echo "$file: another decision has the number $number"; bad=1; }
+  numbers+="$number "
+  grep -q "^# $number\. " "$file" || { echo "$file: its heading has another number"; bad=1; }
+  [[ $(grep -c "^| $number | \[.*\]($name) |" doc/decisions/README.md) == 1 ]] ||
+    { echo "doc/decisions/README.md needs one row for $file"; bad=1; }
+done
 # README.md has its parts in this order; each cell of the table names its source, and some rows are won by others.
 parts=$(grep -E '^(## |!\[)' README.md | sed 's/^!\[.*/picture/; s/^## //')
 [[ $parts == "${list[readme-part]}" ]] ||
