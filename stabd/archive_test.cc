@@ -1041,7 +1041,7 @@ class DamagedTest : public IntakeTest {
     ADD_FAILURE() << "the import does not end";
     return "it does not end";
   }
-  // What stabd stores itself, it can export and import again.
+  // stabd can export and import again whatever it stores itself.
   void expect_sound(store::Id id) {
     EXPECT_EQ(store_->experiment(id).value()->uid, believed_.uid);
     for (const store::Trial& each : trials_of(*store_, id)) {

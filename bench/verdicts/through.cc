@@ -5,15 +5,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "bench/verdicts/told.h"
 #include "report/words/answer.h"
 #include "stats/analyse/analyse.h"
 #include "stats/verdicts/decide.h"
@@ -57,16 +56,6 @@ std::string arguments(const Line& line, const stats::Spec& spec) {
   return text + " --fail-on none";
 }
 
-Json output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) return nullptr;
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get()))
-    text.append(buffer.data(), n);
-  return Json::parse(text, nullptr, false);
-}
-
 bool is_close(const Json& theirs, std::optional<double> ours) {
   if (!ours) return theirs.is_null();
   return theirs.is_number() && std::abs(theirs.get<double>() - *ours) < 1e-9 * std::abs(*ours);
@@ -101,7 +90,7 @@ int compare_through(const std::string& stabctl, const Line& line, const stats::S
     const stats::Dataset data = simulate(line.world, 0.01, seed);
     write_csv(data, path);
     const Json report =
-        output_of(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
+        told_by(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
     different += says_the_same(report, stats::analyse(data, own)) ? 0 : 1;
   }
   std::filesystem::remove(path);
@@ -125,7 +114,7 @@ std::optional<std::vector<stats::Effect>> effects_through(const std::string& sta
   const std::string path = folder + "/soundness.csv";
   write_csv(data, path);
   const Json report =
-      output_of(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
+      told_by(fmt::format("'{}' analyze {}{}", stabctl, path, arguments(line, own)));
   if (!report.is_object() || !report.contains("effects")) return std::nullopt;
   const auto number = [](const Json& value) {
     return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a report says of the cost of random layouts.
+// The sentences and tables of reports about the cost of random layouts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -269,7 +269,7 @@ TEST_F(Ab, TheCostOfRandomLayoutsIsMeasuredInAFifthOfTheRounds) {
     const json& stopping = document["report"]["stopping"];
     EXPECT_LE(cost["n"].get<std::uint64_t>(), stopping["blocks"].get<std::uint64_t>() / 5 + 1);
     ASSERT_EQ(document["report"]["effects"].size(), 2U) << "one, and the control";
-    // Of plain trials no process has the library.
+    // No process of a plain trial has the library.
     const Output trials = run_program({STAB_BIN_DIR "/stabctl", "export", "--folder",
                                        document["state"].get<std::string>(), "--json"},
                                       lab_.folder());

@@ -761,8 +761,8 @@ int main(void) {
   EXPECT_EQ(processes_of(ada, "stab-test-bomb"), 0);
 }
 
-// What the daemon answers to a process of this user, which sends each request after the answer to
-// the one before it.
+// Sends the requests from a process of this user, each after the answer to the one before it.
+// Returns the answers.
 std::vector<std::string> answers_to(uid_t user, const std::vector<std::string>& requests) {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);

@@ -643,7 +643,7 @@ TEST(Builds, ThatKeepTheirSourcesAreMadeOnEachNode) {
   for (const char* node : {"n1", "n2", "n3"}) EXPECT_EQ(cluster.builds_[node], 2) << node;
 }
 
-// What other nodes have got from a lost node stays what all nodes have.
+// A program that other nodes got from a lost node stays the program of all nodes.
 TEST_F(BuildsTest, TheNodeThatHasMostOfThemBuildsForALostOne) {
   cluster_.builds_write_the_time_ = true;
   cluster_.session_->start();
